@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Every number that bounds something, with its unit and its reason.
+ * Used by all processes; holds no code.
+ */
+#ifndef SBX_LIMITS_H
+#define SBX_LIMITS_H
+
+/* Internal messages: one SOCK_SEQPACKET datagram each (msg(5)). */
+#define MSG_MAX_BYTES		16384	/* header included */
+#define MSG_HEADER_BYTES	16
+#define IPEER_QUEUE_MAX		4096	/* datagrams; more: the sibling is stuck */
+#define IPEER_REQUESTS_MAX	2048	/* requests waiting for their answer */
+#define CHILD_FD		3	/* the socketpair's end in each child */
+
+/* Names. */
+#define SBX_ID_LEN		19	/* "sb-" and 16 base32 characters */
+#define SBX_NAME_MAX		63	/* bytes, sandbox name and template name */
+#define SBX_KEY_MAX		128	/* bytes, Idempotency-Key */
+#define SBX_TAG_LEN		4	/* instance tag, [a-z2-7] */
+#define TAP_NAME_MAX		15	/* IFNAMSIZ - 1; longer is cut silently */
+#define SUN_PATH_MAX		107	/* sockaddr_un without its NUL */
+#define SBX_PATH_MAX		255	/* bytes, paths in messages */
+
+/* A create request; it has to fit in one internal message. */
+#define SBX_METADATA_MAX	16	/* entries */
+#define SBX_METADATA_BYTES	4096	/* packed "key\0value\0" */
+#define SBX_ENV_BYTES		6144	/* packed "key=value\0" */
+#define SBX_DETAIL_MAX		512	/* bytes, text of an error */
+#define SBX_CONSOLE_TAIL	4096	/* bytes, console kept until ready */
+#define SBX_DNS_MAX		3	/* resolv.conf(5) MAXNS */
+
+/* Sandbox resources: what any configuration may ask for. */
+#define SBX_VCPU_MAX		32
+#define SBX_MEMORY_MIN_MIB	64	/* Debian's kernel does not boot in less */
+#define SBX_MEMORY_MAX_MIB	262144
+#define SBX_DISK_MIN_MIB	16
+#define SBX_DISK_MAX_MIB	1048576
+#define SBX_TIMEOUT_MAX_S	2592000	/* 30 days */
+
+/* HTTP (front). */
+#define HTTP_REQUEST_LINE_MAX	2048	/* bytes */
+#define HTTP_HEADER_MAX		8192	/* bytes, request line included */
+#define HTTP_FIELDS_MAX		64
+#define HTTP_HEADER_DEADLINE_MS	10000	/* absolute, from the first byte */
+#define HTTP_BODY_DEADLINE_MS	30000	/* absolute, from the end of the header */
+#define HTTP_IDLE_MS		60000	/* between two requests */
+#define HTTP_BODY_MAX		65536	/* JSON routes */
+#define HTTP_CREATE_BODY_MAX	12288	/* POST /sandboxes: one message */
+#define HTTP_EXEC_BODY_MAX	1048576	/* POST exec: arguments, env and stdin */
+#define HTTP_CLIENTS_MAX	1024	/* connections */
+#define HTTP_CLIENTS_PER_UID	256	/* of a uid that is no proxy */
+#define EXEC_OUTPUT_MAX		1048576	/* bytes of each stream in one JSON answer */
+
+/* WebSocket (RFC 6455). */
+#define WS_MESSAGE_MAX		1048576	/* bytes, larger: close 1009 */
+#define WS_PING_MS		15000	/* proxies cut what is silent for 30 s */
+#define WS_PONG_DEADLINE_MS	60000
+#define WS_QUEUE_HIGH		262144	/* bytes unsent: stop giving credit */
+
+/* Guest protocol (guest-protocol(7)). */
+#define GP_PAYLOAD_MAX		32768	/* bytes in a frame */
+#define GP_WINDOW		262144	/* bytes of credit a stream starts with */
+#define GP_STREAMS_MAX		256	/* open at once in one guest */
+#define GP_ARGS_MAX		2097152	/* bytes of argv and env, Linux's own bound */
+#define GP_STRING_MAX		131071	/* bytes, one string: MAX_ARG_STRLEN - 1 */
+
+/* Deadlines, ms. */
+#define CHILD_READY_MS		20000	/* exec to ready, a slow box included */
+#define NETD_REQUEST_MS		5000
+#define VMM_REQUEST_MS		15000
+#define GUEST_BOOT_TCG_MS	60000	/* software emulation on a busy box */
+#define GUEST_BOOT_KVM_MS	10000
+#define GUEST_HANDSHAKE_MS	10000	/* reconnect to a guest that has booted */
+#define DELETE_ANSWER_MS	30000	/* then 202 and the sweep goes on */
+
+#endif

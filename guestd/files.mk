@@ -1,0 +1,1 @@
+# PID 1 of the guest: static, musl, no other library.

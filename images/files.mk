@@ -1,0 +1,1 @@
+# Kernel, initramfs, blank writable layer and the seed template.

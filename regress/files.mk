@@ -1,0 +1,2 @@
+# Entry points of the tests.
+include regress/fuzz/files.mk

@@ -1,0 +1,6 @@
+CTL_SRCS	= $(notdir $(wildcard sandboxctl/*.c))
+CTL_OBJS	= $(CTL_SRCS:%.c=$(B)/obj/sandboxctl/%.o)
+PROGRAMS	+= $(B)/sandboxctl
+
+$(B)/sandboxctl: $(CTL_OBJS) $(LIBCOMMON)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljson-c -lbsd -lmd

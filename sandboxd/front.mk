@@ -1,0 +1,8 @@
+FRONT_SRCS	= front.c listen.c conn.c http.c route.c api_native.c exec.c \
+		  channel.c json.c problem.c
+FRONT_OBJS	= $(FRONT_SRCS:%.c=$(B)/obj/sandboxd/%.o)
+PROGRAMS	+= $(B)/libexec/front
+
+$(B)/libexec/front: $(FRONT_OBJS) $(LIBCOMMON)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -ljson-c -lbsd -lmd -lcap

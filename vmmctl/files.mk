@@ -1,0 +1,7 @@
+VMM_SRCS	= $(notdir $(wildcard vmmctl/*.c))
+VMM_OBJS	= $(VMM_SRCS:%.c=$(B)/obj/vmmctl/%.o)
+PROGRAMS	+= $(B)/libexec/vmm
+
+$(B)/libexec/vmm: $(VMM_OBJS) $(LIBCOMMON)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -ljson-c -lbsd -lcap
