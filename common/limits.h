@@ -38,6 +38,15 @@
 #define SBX_DISK_MAX_MIB	1048576
 #define SBX_TIMEOUT_MAX_S	2592000	/* 30 days */
 
+/* The configuration file: what it may ask for (sandboxd.conf(5)). */
+#define CONF_LINE_MAX		1024	/* bytes, tokens of one line */
+#define CONF_UID_MAX		4294967294LL	/* 2^32 - 1 is "no id" */
+#define CONF_UID_COUNT_MAX	65536
+#define CONF_SANDBOXES_MAX	10000	/* look-ups and messages are sized for it */
+#define CONF_MEMORY_MAX_MIB	(1LL << 32)	/* 4 PiB: no host has it */
+#define CONF_SECONDS_MAX	3600	/* waits of the daemon itself */
+#define CONF_POOL_PREFIX_MIN	8	/* an address family's largest private net */
+
 /* HTTP (front). */
 #define HTTP_REQUEST_LINE_MAX	2048	/* bytes */
 #define HTTP_HEADER_MAX		8192	/* bytes, request line included */
@@ -50,7 +59,20 @@
 #define HTTP_EXEC_BODY_MAX	1048576	/* POST exec: arguments, env and stdin */
 #define HTTP_CLIENTS_MAX	1024	/* connections */
 #define HTTP_CLIENTS_PER_UID	256	/* of a uid that is no proxy */
+#define HTTP_REQUEST_ID_MAX	64	/* bytes, X-Request-Id */
+#define HTTP_METHOD_MAX		16	/* bytes; longer than any method: 501 */
+#define HTTP_CHUNK_DIGITS_MAX	8	/* hex digits of one chunk size */
+#define HTTP_CHUNK_EXT_MAX	256	/* bytes of chunk extensions in a body */
+#define HTTP_REPLY_HEAD_MAX	1024	/* bytes, all that we ever write */
+#define HTTP_ALLOW_MAX		64	/* bytes, an Allow field's value */
+#define QUERY_VALUE_MAX		255	/* bytes, decoded */
+#define PROBLEM_MAX		8192	/* bytes: details escaped, six for one */
 #define EXEC_OUTPUT_MAX		1048576	/* bytes of each stream in one JSON answer */
+
+/* JSON. */
+#define JSON_DEPTH_MAX		8	/* levels of arrays and objects */
+#define JSON_VALUES_MAX		16384	/* values and keys in a request's body */
+#define JSON_TAKEN_MAX		32	/* members that one object may have */
 
 /* WebSocket (RFC 6455). */
 #define WS_MESSAGE_MAX		1048576	/* bytes, larger: close 1009 */

@@ -1,8 +1,9 @@
 FRONT_SRCS	= front.c listen.c conn.c http.c route.c api_native.c exec.c \
-		  channel.c json.c problem.c
+		  channel.c problem.c
 FRONT_OBJS	= $(FRONT_SRCS:%.c=$(B)/obj/sandboxd/%.o)
 PROGRAMS	+= $(B)/libexec/front
 
 $(B)/libexec/front: $(FRONT_OBJS) $(LIBCOMMON)
 	@mkdir -p $(@D)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -ljson-c -lbsd -lmd -lcap
