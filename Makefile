@@ -31,6 +31,11 @@ CPPFLAGS	= -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS \
 		  -Icommon -I$(B)/gen
 LDFLAGS		= -pie $(LDOPT) -Wl,-z,relro,-z,now,--as-needed
 
+# A line for each file made; V=1 shows the commands.
+ifneq ($(V),1)
+.SILENT:
+endif
+
 all:
 
 include common/files.mk
@@ -50,11 +55,13 @@ deps:
 
 $(B)/obj/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
+	@echo "CC	$<"
 	$(CC) $(WARN) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # Made files (byacc's, the message tables): our warnings are not theirs.
 $(B)/obj/gen/%.o: $(B)/gen/%.c $(GENERATED)
 	@mkdir -p $(@D)
+	@echo "CC	$<"
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isandboxd -MMD -MP -c -o $@ $<
 
 clean:

@@ -4,4 +4,5 @@ PROGRAMS	+= $(B)/libexec/netd
 
 $(B)/libexec/netd: $(NETD_OBJS) $(LIBCOMMON)
 	@mkdir -p $(@D)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -lnftnl -lmnl -lbsd -lcap

@@ -3,4 +3,5 @@ CTL_OBJS	= $(CTL_SRCS:%.c=$(B)/obj/sandboxctl/%.o)
 PROGRAMS	+= $(B)/sandboxctl
 
 $(B)/sandboxctl: $(CTL_OBJS) $(LIBCOMMON)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljson-c -lbsd -lmd

@@ -4,7 +4,9 @@ PROGRAMS	+= $(B)/sandboxd
 
 $(B)/gen/parse.c: sandboxd/parse.y
 	@mkdir -p $(@D)
+	@echo "GEN	$@"
 	byacc -o $@ $<
 
 $(B)/sandboxd: $(PARENT_OBJS) $(LIBCOMMON)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -ljson-c -lbsd -lmd -lcap

@@ -4,4 +4,5 @@ PROGRAMS	+= $(B)/libexec/vmm
 
 $(B)/libexec/vmm: $(VMM_OBJS) $(LIBCOMMON)
 	@mkdir -p $(@D)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -levent_core -ljson-c -lbsd -lcap
