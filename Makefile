@@ -28,7 +28,7 @@ CFLAGS		= -std=gnu11 -g $(OPT) -fPIE -fstack-protector-strong \
 		  -ftrivial-auto-var-init=zero -fno-common -fno-strict-aliasing
 CPPFLAGS	= -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS \
 		  -DSBX_VERSION='"$(VERSION)"' $(DEFS) \
-		  -Icommon -I$(B)/gen
+		  -iquote common -iquote $(B)/gen
 LDFLAGS		= -pie $(LDOPT) -Wl,-z,relro,-z,now,--as-needed
 
 # A line for each file made; V=1 shows the commands.
@@ -62,7 +62,7 @@ $(B)/obj/%.o: %.c $(GENERATED)
 $(B)/obj/gen/%.o: $(B)/gen/%.c $(GENERATED)
 	@mkdir -p $(@D)
 	@echo "CC	$<"
-	$(CC) $(CFLAGS) $(CPPFLAGS) -Isandboxd -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS) $(CPPFLAGS) -iquote sandboxd -MMD -MP -c -o $@ $<
 
 clean:
 	rm -rf build build-san

@@ -1,4 +1,4 @@
-PARENT_SRCS	= sandboxd.c proc.c config.c ledger.c lifecycle.c
+PARENT_SRCS	= sandboxd.c proc.c config.c conf_value.c ledger.c lifecycle.c
 PARENT_OBJS	= $(PARENT_SRCS:%.c=$(B)/obj/sandboxd/%.o) $(B)/obj/gen/parse.o
 PROGRAMS	+= $(B)/sandboxd
 
