@@ -1,134 +1,101 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a unit test needs: checks that print TAP lines, and the plan at the end.
- * A test is one program:
+ * TAP for unit tests: each check prints one line, done_testing() the plan, and
+ * main() returns what done_testing() returns.  Test programs only.
  *
- *	#include "test.h"
- *	int
- *	main(void)
- *	{
- *		TEST_PLAN_AUTO;
- *		ok(x > 0, "part: condition -> result");
- *		is_int(part_count(p), 3, "part: after %d adds -> %d", 3, 3);
- *		return done_testing();
- *	}
- *
- * Every check returns whether it held, so that what follows can depend on it.
+ *	TEST_PLAN_AUTO;
+ *	int main(void) { ok(1 == 1, "part: %s", "works"); return done_testing(); }
  */
-#ifndef REGRESS_TEST_H
-#define REGRESS_TEST_H
+#ifndef SBX_TEST_H
+#define SBX_TEST_H
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int	test_count, test_failed;
-
-/* Lines appear as they are written, also when the program then crashes. */
-#define TEST_PLAN_AUTO	((void)setvbuf(stdout, NULL, _IOLBF, 0))
+#define TEST_PLAN_AUTO	static unsigned int test_count, test_failed
 
 #define ok(cond, ...)							\
-	test_result((cond) ? 1 : 0, __FILE__, __LINE__, #cond, __VA_ARGS__)
+	test_line(&test_count, &test_failed, (cond) ? 1 : 0, __FILE__,	\
+	    __LINE__, __VA_ARGS__)
 #define is_int(got, want, ...)						\
-	test_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__,	\
-	    __VA_ARGS__)
+	test_int(&test_count, &test_failed, (intmax_t)(got),		\
+	    (intmax_t)(want), __FILE__, __LINE__, __VA_ARGS__)
 #define is_str(got, want, ...)						\
-	test_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+	test_str(&test_count, &test_failed, (got), (want), __FILE__,	\
+	    __LINE__, __VA_ARGS__)
 #define is_mem(got, want, len, ...)					\
-	test_mem((got), (want), (len), __FILE__, __LINE__, __VA_ARGS__)
-#define pass(...)	test_result(1, __FILE__, __LINE__, "", __VA_ARGS__)
-#define fail(...)	test_result(0, __FILE__, __LINE__, "", __VA_ARGS__)
-#define skip(why, ...)	test_skip((why), __VA_ARGS__)
-#define diag(...)							\
-	((void)(printf("# "), printf(__VA_ARGS__), printf("\n")))
+	test_mem(&test_count, &test_failed, (got), (want), (len),	\
+	    __FILE__, __LINE__, __VA_ARGS__)
+#define skip(why, ...)							\
+	test_skip(&test_count, (why), __VA_ARGS__)
+#define done_testing()	test_done(test_count, test_failed)
 
-__attribute__((format(printf, 2, 0)))
-static inline int
-test_vline(int good, const char *fmt, va_list ap)
-{
-	test_count++;
-	if (!good)
-		test_failed++;
-	(void)printf("%sok %d - ", good ? "" : "not ", test_count);
-	(void)vprintf(fmt, ap);
-	return good;
-}
-
-__attribute__((format(printf, 5, 6)))
-static inline int
-test_result(int good, const char *file, int line, const char *cond,
-    const char *fmt, ...)
-{
-	va_list		 ap;
-
-	va_start(ap, fmt);
-	(void)test_vline(good, fmt, ap);
-	va_end(ap);
-	(void)printf("\n");
-	if (!good)
-		(void)printf("#   %s:%d: %s\n", file, line, cond);
-	return good;
-}
-
-__attribute__((format(printf, 2, 3)))
 static inline void
-test_skip(const char *why, const char *fmt, ...)
+test_vline(unsigned int *count, unsigned int *failed, int good,
+    const char *file, int line, const char *fmt, va_list ap)
 {
-	va_list		 ap;
-
-	va_start(ap, fmt);
-	(void)test_vline(1, fmt, ap);
-	va_end(ap);
-	(void)printf(" # SKIP %s\n", why);
+	if (!good)
+		(*failed)++;
+	printf("%sok %u - ", good ? "" : "not ", ++*count);
+	vprintf(fmt, ap);
+	printf("\n");
+	if (!good)
+		printf("# at %s:%d\n", file, line);
+	fflush(stdout);
 }
 
-__attribute__((format(printf, 5, 6)))
-static inline int
-test_int(int64_t got, int64_t want, const char *file, int line,
-    const char *fmt, ...)
+static inline int __attribute__((format(printf, 6, 7)))
+test_line(unsigned int *count, unsigned int *failed, int good,
+    const char *file, int line, const char *fmt, ...)
 {
-	va_list		 ap;
+	va_list	 ap;
 
 	va_start(ap, fmt);
-	(void)test_vline(got == want, fmt, ap);
+	test_vline(count, failed, good, file, line, fmt, ap);
 	va_end(ap);
-	(void)printf("\n");
+	return good;
+}
+
+static inline int __attribute__((format(printf, 7, 8)))
+test_int(unsigned int *count, unsigned int *failed, intmax_t got,
+    intmax_t want, const char *file, int line, const char *fmt, ...)
+{
+	va_list	 ap;
+
+	va_start(ap, fmt);
+	test_vline(count, failed, got == want, file, line, fmt, ap);
+	va_end(ap);
 	if (got != want)
-		(void)printf("#   %s:%d: got %" PRId64 " (%#" PRIx64
-		    "), want %" PRId64 " (%#" PRIx64 ")\n", file, line,
-		    got, (uint64_t)got, want, (uint64_t)want);
+		printf("# got %" PRIdMAX ", want %" PRIdMAX "\n", got, want);
 	return got == want;
 }
 
-/* NULL equals NULL only. */
-__attribute__((format(printf, 5, 6)))
-static inline int
-test_str(const char *got, const char *want, const char *file, int line,
-    const char *fmt, ...)
+static inline int __attribute__((format(printf, 7, 8)))
+test_str(unsigned int *count, unsigned int *failed, const char *got,
+    const char *want, const char *file, int line, const char *fmt, ...)
 {
-	va_list		 ap;
-	int		 same;
+	va_list	 ap;
+	int	 good;
 
-	same = got == NULL || want == NULL ? got == want :
-	    strcmp(got, want) == 0;
+	good = got == want ||
+	    (got != NULL && want != NULL && strcmp(got, want) == 0);
 	va_start(ap, fmt);
-	(void)test_vline(same, fmt, ap);
+	test_vline(count, failed, good, file, line, fmt, ap);
 	va_end(ap);
-	(void)printf("\n");
-	if (!same)
-		(void)printf("#   %s:%d: got \"%s\", want \"%s\"\n", file,
-		    line, got == NULL ? "(null)" : got,
+	if (!good)
+		printf("# got  \"%s\"\n# want \"%s\"\n",
+		    got == NULL ? "(null)" : got,
 		    want == NULL ? "(null)" : want);
-	return same;
+	return good;
 }
 
-__attribute__((format(printf, 6, 7)))
-static inline int
-test_mem(const void *got, const void *want, size_t len, const char *file,
-    int line, const char *fmt, ...)
+static inline int __attribute__((format(printf, 8, 9)))
+test_mem(unsigned int *count, unsigned int *failed, const void *got,
+    const void *want, size_t len, const char *file, int line,
+    const char *fmt, ...)
 {
 	const unsigned char	*a = got, *b = want;
 	va_list			 ap;
@@ -137,23 +104,33 @@ test_mem(const void *got, const void *want, size_t len, const char *file,
 	for (i = 0; i < len && a[i] == b[i]; i++)
 		;
 	va_start(ap, fmt);
-	(void)test_vline(i == len, fmt, ap);
+	test_vline(count, failed, i == len, file, line, fmt, ap);
 	va_end(ap);
-	(void)printf("\n");
 	if (i < len)
-		(void)printf("#   %s:%d: byte %zu of %zu: got 0x%02x, want "
-		    "0x%02x\n", file, line, i, len, a[i], b[i]);
+		printf("# byte %zu of %zu: got 0x%02x, want 0x%02x\n", i, len,
+		    a[i], b[i]);
 	return i == len;
 }
 
-/* Prints the plan; main's return value. */
-__attribute__((warn_unused_result))
-static inline int
-done_testing(void)
+static inline void __attribute__((format(printf, 3, 4)))
+test_skip(unsigned int *count, const char *why, const char *fmt, ...)
 {
-	(void)printf("1..%d\n", test_count);
-	(void)fflush(stdout);
-	return test_failed != 0 || test_count == 0;
+	va_list	 ap;
+
+	va_start(ap, fmt);
+	printf("ok %u - ", ++*count);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf(" # SKIP %s\n", why);
+}
+
+static inline int
+test_done(unsigned int count, unsigned int failed)
+{
+	printf("1..%u\n", count);
+	if (failed != 0)
+		printf("# %u of %u failed\n", failed, count);
+	return failed == 0 && count != 0 ? 0 : 1;
 }
 
 #endif
