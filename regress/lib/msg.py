@@ -94,9 +94,10 @@ def _blob(value, kind):
     return bytes(value or b"")
 
 
-def pack(name, request=0, flags=None, **fields):
+def pack(name, /, request_id=0, msg_flags=None, **fields):
     """Fields that are not given are 0 or empty.  Bounds are not enforced:
     a test may want to break them."""
+    flags, request = msg_flags, request_id
     t = TYPES[name]
     if flags is None:
         flags = ANSWER if t.phase == "answer" else 0
@@ -157,14 +158,14 @@ class Peer:
                         array.array("i", fds))]
         self.sock.sendmsg([data], control)
 
-    def send(self, name, fd=None, request=0, flags=None, **fields):
+    def send(self, name, /, fd=None, request_id=0, msg_flags=None, **fields):
         if self.log:
             print("# > %s %r" % (name, fields), flush=True)
-        self.send_raw(pack(name, request, flags, **fields),
+        self.send_raw(pack(name, request_id, msg_flags, **fields),
                       [] if fd is None else [fd])
 
-    def answer(self, message, name, fd=None, more=False, **fields):
-        self.send(name, fd, message.request, ANSWER | (MORE if more else 0),
+    def answer(self, message, name, /, fd=None, more_follow=False, **fields):
+        self.send(name, fd, message.request, ANSWER | (MORE if more_follow else 0),
                   **fields)
 
     def recv(self, timeout=10.0):
@@ -204,7 +205,7 @@ class Peer:
             raise Error("%r instead of %s" % (m, name))
         return m
 
-    def start(self, name, fd=None, **fields):
+    def start(self, name, /, fd=None, **fields):
         """Sends a request and returns its id."""
         self.last_request += 1
         self.send(name, fd, self.last_request, **fields)
@@ -226,7 +227,7 @@ class Peer:
                 return m
             self.inbox.append(m)
 
-    def request(self, name, fd=None, timeout=10.0, **fields):
+    def request(self, name, /, fd=None, timeout=10.0, **fields):
         m = self.wait_answer(self.start(name, fd, **fields), timeout)
         if m.name not in TYPES[name].answers:
             raise Error("%s answered with %s" % (name, m.name))
