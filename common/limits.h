@@ -68,6 +68,19 @@
 #define QUERY_VALUE_MAX		255	/* bytes, decoded */
 #define PROBLEM_MAX		8192	/* bytes: details escaped, six for one */
 #define EXEC_OUTPUT_MAX		1048576	/* bytes of each stream in one JSON answer */
+#define EXEC_COLLECT_MAX	67108864 /* bytes of all those answers at a time */
+#define EXEC_VALUES_MAX		65536	/* JSON values: 10,000 variables and more */
+#define EXEC_CWD_MAX		4095	/* bytes, PATH_MAX - 1 */
+#define EXEC_USER_MAX		255	/* bytes */
+#define EXEC_KEEPALIVE_MS	15000	/* NDJSON: proxies cut what is silent */
+#define EXEC_CHANNEL_WAIT_MS	15000	/* for a channel that is being opened */
+#define EXEC_STDIN_QUEUE_HIGH	65536	/* bytes that wait for the guest's credit */
+#define HTTP_INPUT_MAX		65536	/* bytes read ahead of what is handled */
+#define HTTP_LINGER_MS		2000	/* reading on after the last reply */
+#define HTTP_STALL_MS		60000	/* a reply of which nothing is read */
+#define HTTP_GONE_CHECK_MS	250	/* of clients that are not being read */
+#define HTTP_ACCEPT_PAUSE_MS	250	/* when descriptors have run out */
+#define FRONT_NOFILE		4096	/* clients, one channel each sandbox */
 
 /* JSON. */
 #define JSON_DEPTH_MAX		8	/* levels of arrays and objects */
@@ -79,6 +92,9 @@
 #define WS_PING_MS		15000	/* proxies cut what is silent for 30 s */
 #define WS_PONG_DEADLINE_MS	60000
 #define WS_QUEUE_HIGH		262144	/* bytes unsent: stop giving credit */
+#define WS_QUEUE_LOW		65536	/* bytes unsent: give it again */
+#define WS_START_MS		30000	/* handshake to the start message */
+#define WS_CLOSE_MS		5000	/* our close frame to the client's */
 
 /* Guest protocol (guest-protocol(7)). */
 #define GP_PAYLOAD_MAX		32768	/* bytes in a frame */
@@ -86,10 +102,17 @@
 #define GP_STREAMS_MAX		256	/* open at once in one guest */
 #define GP_ARGS_MAX		2097152	/* bytes of argv and env, Linux's own bound */
 #define GP_STRING_MAX		131071	/* bytes, one string: MAX_ARG_STRLEN - 1 */
+#define GP_QUEUE_HIGH		262144	/* bytes unsent to a guest: hold streams */
+#define GP_QUEUE_MAX		1048576	/* a guest that reads nothing and asks on */
+#define GP_PING_MS		15000	/* while commands run */
+#define GP_SILENT_MS		60000	/* no frame after a ping: lost (TCG, load) */
+#define GP_PINGS_PER_S		20	/* of a guest's own; more: it plays with us */
 
 /* Deadlines, ms. */
 #define CHILD_READY_MS		20000	/* exec to ready, a slow box included */
 #define NETD_REQUEST_MS		5000
+#define FRONT_CREATE_MS		120000	/* the parent answers before */
+#define FRONT_REQUEST_MS	35000	/* every other request of front */
 #define VMM_REQUEST_MS		15000
 #define GUEST_BOOT_TCG_MS	60000	/* software emulation on a busy box */
 #define GUEST_BOOT_KVM_MS	10000
