@@ -1,4 +1,5 @@
-FRONT_SRCS	= front.c listen.c conn.c http.c route.c api_native.c exec.c \
+FRONT_SRCS	= front.c listen.c conn.c http.c http_lex.c http_field.c \
+		  http_reply.c route.c api_native.c exec.c \
 		  channel.c problem.c
 FRONT_OBJS	= $(FRONT_SRCS:%.c=$(B)/obj/sandboxd/%.o)
 PROGRAMS	+= $(B)/libexec/front

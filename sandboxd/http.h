@@ -116,8 +116,8 @@ void	http_reader_clear(struct http_reader *);
  * See the head of this file.  After HTTP_ERROR the bytes that follow cannot be
  * told apart any more: the connection must be closed once the answer (error's
  * status, `Connection: close`) is out; every further call gives the same error.
- * reader->request is then NULL, or holds an incomplete head: only
- * http_get_request_id() may be called on it.
+ * reader->request is then NULL, or may hold an incomplete head: only its method,
+ * minor and http_get_request_id() are good for anything.
  * Errors: E_BAD_HTTP, E_URI_TOO_LONG, E_HEADER_TOO_LARGE, E_TOO_LARGE,
  * E_EXPECTATION, E_NOT_IMPLEMENTED (transfer coding, CONNECT, long method),
  * E_HTTP_VERSION, E_HOST_MEMORY (no memory for the head).
@@ -193,6 +193,7 @@ struct http_reply {
 	int		 upgrade;	/* status 426: what to upgrade to */
 	const char	*ws_accept;	/* status 101 */
 	const char	*ws_protocol;
+	uint64_t	 date_s;	/* seconds since 1970 for Date */
 };
 #define HTTP_LENGTH_CHUNKED	(-1)
 /* HTTP/1.0 knows no chunks: no length, the end of the connection ends it. */
