@@ -3,6 +3,9 @@
  * Every number that bounds something, with its unit and its reason.
  * Used by all processes; holds no code.
  */
+/* GCC's <limits.h> looks for the C library's by this name and finds us. */
+#include_next <limits.h>
+
 #ifndef SBX_LIMITS_H
 #define SBX_LIMITS_H
 
@@ -37,6 +40,11 @@
 #define SBX_DISK_MIN_MIB	16
 #define SBX_DISK_MAX_MIB	1048576
 #define SBX_TIMEOUT_MAX_S	2592000	/* 30 days */
+
+/* netd. */
+#define TAP_MTU			1500	/* Ethernet's, also in the guest */
+#define NETLINK_DEADLINE_MS	2000	/* of one request to the kernel */
+#define NETD_NOFILE		64	/* a few, and one for each queued request */
 
 /* The configuration file: what it may ask for (sandboxd.conf(5)). */
 #define CONF_LINE_MAX		1024	/* bytes, tokens of one line */
@@ -85,6 +93,7 @@
 /* JSON. */
 #define JSON_DEPTH_MAX		8	/* levels of arrays and objects */
 #define JSON_VALUES_MAX		16384	/* values and keys in a request's body */
+#define JSON_NUMBER_MAX		128	/* bytes of one number */
 #define JSON_TAKEN_MAX		32	/* members that one object may have */
 
 /* WebSocket (RFC 6455). */
