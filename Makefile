@@ -19,6 +19,8 @@ OPT		= -O2 -D_FORTIFY_SOURCE=3 -fstack-clash-protection \
 LDOPT		= -Wl,-z,noexecstack -Wl,-z,separate-code
 endif
 
+NCPU		:= $(shell nproc)
+MAKEFLAGS	+= --no-print-directory
 CC		= gcc
 WARN		= -Wall -Wextra -Wshadow -Wstrict-prototypes \
 		  -Wmissing-prototypes -Wmissing-declarations -Wpointer-arith \
@@ -64,10 +66,28 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c $(GENERATED)
 	@echo "CC	$<"
 	$(CC) $(CFLAGS) $(CPPFLAGS) -iquote sandboxd -MMD -MP -c -o $@ $<
 
+# From a fresh clone to a deleted microVM, each step with its time.
+demo:
+	regress/demo
+
+# Everything: $(RUN) ends with "N passed, N failed".
+RUN		= SAN=$(SAN) B=$(B) regress/run
+check: deps
+	$(MAKE) -j$(NCPU) all tests $(if $(filter 1,$(SAN)),,fuzzers)
+	$(RUN)
+
+# Ours against a VMM run by hand; a long series of sandboxes.
+bench: all
+	regress/bench/run
+
+soak: all
+	regress/with-daemon regress/harness 100
+	regress/with-daemon regress/harness --wave 20 --wave 20
+
 clean:
 	rm -rf build build-san
 
-.PHONY: all deps clean
+.PHONY: all deps demo check bench soak clean
 .DELETE_ON_ERROR:
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
