@@ -207,16 +207,18 @@ check_line(const char *p, size_t left)
 	return memcmp(p, want, SUM_LEN) == 0 ? len + 1 : 0;
 }
 
-/* Is there a line that checks anywhere behind the first that does not? */
+/*
+ * Is there a line that checks anywhere behind the first that does not?  Looked
+ * for at every byte: the damage may be to the LF between two lines.
+ */
 static int
 more_lines(const char *p, size_t left)
 {
-	const char	*lf;
-
-	while ((lf = memchr(p, '\n', left)) != NULL) {
-		left -= (size_t)(lf + 1 - p);
-		p = lf + 1;
-		if (check_line(p, left) != 0)
+	while (left > SUM_LEN + 2) {
+		p++;
+		left--;
+		if (p[SUM_LEN] == ' ' && p[SUM_LEN + 1] == '{' &&
+		    check_line(p, left) != 0)
 			return 1;
 	}
 	return 0;
