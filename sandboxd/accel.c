@@ -152,11 +152,24 @@ accel_probe(void)
 	return 1;
 }
 
+static int
+accel_probe_runs(void)
+{
+	const struct sandbox	*sb;
+
+	TAILQ_FOREACH(sb, &sandboxd->ages, by_age)
+		if (sb->probe)
+			return 1;
+	return 0;
+}
+
 int
 accel_decide(void)
 {
 	if (sandboxd->accel_reason[0] != '\0')
 		return 0;
+	if (accel_probe_runs())
+		return 1;
 	if (sandboxd->conf.accel == ACCEL_TCG)
 		accel_set(0, "the configuration says so");
 	else if (!sandboxd->host.kvm_node && sandboxd->conf.accel == ACCEL_KVM)

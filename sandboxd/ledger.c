@@ -9,6 +9,7 @@
 
 #include <bsd/sys/queue.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,6 +80,29 @@ clear_tail(struct ledger *l)
 	return errno != 0 ? -1 : fsync(l->log);
 }
 
+/* Logs and drafts that a crash in a compaction has left. */
+static void
+remove_strays(struct ledger *l)
+{
+	struct dirent	*d;
+	DIR		*dir;
+	int		 fd;
+
+	fd = openat(l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd != -1 ? fdopendir(fd) : NULL;
+	if (dir == NULL) {
+		if (fd != -1)
+			(void)close(fd);
+		return;
+	}
+	while ((d = readdir(dir)) != NULL)
+		if ((strncmp(d->d_name, "log.", 4) == 0 &&
+		    strcmp(d->d_name, l->pos.log) != 0) ||
+		    strcmp(d->d_name, "state.json.new") == 0)
+			(void)unlinkat(l->dir, d->d_name, 0);
+	(void)closedir(dir);
+}
+
 struct ledger *
 ledger_open(const char *dir, const struct ledger_position *pos,
     struct event_base *base, ledger_dump_cb dump, void *arg, char *err,
@@ -103,6 +127,7 @@ ledger_open(const char *dir, const struct ledger_position *pos,
 			goto fail;
 		return l;
 	}
+	remove_strays(l);
 	l->number = (unsigned int)strtoul(pos->log + 4, NULL, 10);
 	l->log = open_log(l, pos->log, 0);
 	if (l->log == -1 || clear_tail(l) == -1)

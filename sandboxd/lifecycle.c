@@ -300,8 +300,8 @@ life_guest_ready(struct sandbox *sb)
 		return;
 	sb->boot_ms = boottime_now().ms - sb->began.ms;
 	if (sb->probe) {
-		accel_probe_done(1, "a guest booted under it");
 		life_delete(sb, "probe");
+		accel_probe_done(1, "a guest booted under it");
 		return;
 	}
 	if (vmm != NULL) {
@@ -392,8 +392,6 @@ life_fail(struct sandbox *sb, enum vm_cause cause, enum sbx_error error,
 	log_warnx("sandbox failed id=%s state=%s cause=%s error=%s: %s", sb->id,
 	    state_name(sb->state), cause_name(cause), error_code(error),
 	    log_vis(detail, strlen(detail)));
-	if (sb->probe)
-		accel_probe_done(0, detail);
 	(void)strlcpy(sb->detail, detail, sizeof(sb->detail));
 	sb->cause = cause;
 	sb->fail_error = error;
@@ -403,6 +401,24 @@ life_fail(struct sandbox *sb, enum vm_cause cause, enum sbx_error error,
 	(void)record_mark(sb);
 	life_close_channel(sb, error, detail);
 	life_release(sb);
+	if (sb->probe)
+		accel_probe_done(0, detail);
+}
+
+/* A release that takes long is retried for ever; its client need not wait. */
+static void
+life_answer_late(struct sandbox *sb, uint64_t now)
+{
+	struct m_parent_delete_ok	 m = { .done = 0 };
+	struct waiter			*w, *next;
+
+	TAILQ_FOREACH_SAFE(w, &sb->deleters, entry, next)
+		if (w->since.ms + DELETE_ANSWER_MS <= now) {
+			if (proc_peer(PROC_FRONT) != NULL)
+				(void)answer_parent_delete_ok(
+				    proc_peer(PROC_FRONT), w->request, 0, &m);
+			waiters_drop(&sb->deleters, w->request);
+		}
 }
 
 static void
@@ -410,7 +426,9 @@ life_check_times(struct sandbox *sb, uint64_t now)
 {
 	char	 detail[SBX_DETAIL_MAX];
 
-	if (sb->state == STATE_RUNNING && sb->deadline.ms <= now)
+	if (sb->state == STATE_DELETING)
+		life_answer_late(sb, now);
+	else if (sb->state == STATE_RUNNING && sb->deadline.ms <= now)
 		life_delete(sb, "timeout");
 	else if (sb->state == STATE_RUNNING && sb->reconnect.ms != 0 &&
 	    sb->reconnect.ms <= now)

@@ -46,6 +46,7 @@ struct waiter {
 	TAILQ_ENTRY(waiter)	 entry;
 	uint64_t		 request;
 	int			 replay;	/* was not the one who created it */
+	struct boottime		 since;
 };
 TAILQ_HEAD(waiters, waiter);
 

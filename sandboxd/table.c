@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "id.h"
+#include "ledger.h"
 #include "sandboxd.h"
 
 #define TOMBSTONES	1024	/* ids that a list's cursor may still name */
@@ -72,6 +73,7 @@ table_remove(struct sandbox *sb)
 	for (p = PROC_FRONT; p < PROC_COUNT; p++)
 		if (sandboxd->children[p].peer != NULL)
 			ipeer_forget(sandboxd->children[p].peer, sb);
+	ledger_forget(sandboxd->ledger, sb);
 	waiters_clear(&sb->creators);
 	waiters_clear(&sb->deleters);
 	if (sb->retry != NULL)
@@ -217,6 +219,7 @@ waiters_add(struct waiters *list, uint64_t request, int replay)
 	}
 	w->request = request;
 	w->replay = replay;
+	w->since = boottime_now();
 	TAILQ_INSERT_TAIL(list, w, entry);
 }
 
