@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Strict JSON (RFC 8259, I-JSON's rules where it leaves a choice): a parser that
+ * Strict JSON (RFC 8259; where it leaves a choice, we refuse): a parser that
  * builds json-c's objects, typed getters over them, and a writer.  json-c's own
  * tokener is not used: it lets through what the RFC refuses.  Runs in front,
  * parent (ledger), vmm (QEMU's replies) and sandboxctl; the text may be hostile.
@@ -51,6 +51,7 @@ struct json_reader {
 	struct json_error	*err;
 	const struct json_reader *up;		/* the object this one is in */
 	const char		*name;		/* under this name */
+	size_t			 index;		/* and, in an array there, 1 + this */
 	unsigned int		 ntaken;
 	const char		*taken[JSON_TAKEN_MAX];
 };
@@ -130,6 +131,8 @@ struct json_out {
 	int		 comma;		/* one is due before the next value */
 };
 void	json_out_free(struct json_out *);
+/* Ready for another text in the same memory. */
+void	json_out_reset(struct json_out *);
 /* 0, or a negative code; text (NUL after it) and len are then complete. */
 int	json_out_end(struct json_out *);
 void	json_put_object(struct json_out *);	/* { */

@@ -117,6 +117,27 @@
 #define GP_SILENT_MS		60000	/* no frame after a ping: lost (TCG, load) */
 #define GP_PINGS_PER_S		20	/* of a guest's own; more: it plays with us */
 
+/* sandboxctl. */
+#define CTL_CONNECT_MS		10000	/* a full backlog empties, or does not */
+#define CTL_REQUEST_MS		60000	/* over DELETE_ANSWER_MS */
+#define CTL_CREATE_MS		150000	/* over FRONT_CREATE_MS */
+#define CTL_STARTED_MS		60000	/* handshake to process_started */
+#define CTL_SILENT_MS		90000	/* sandboxd pings every WS_PING_MS */
+#define CTL_PONG_MS		10000	/* unasked pongs while stdout is stuck */
+#define CTL_CLOSE_MS		2000	/* process_exited to the close frame */
+#define CTL_SIGNAL_MS		5000	/* a signal that cannot be sent: give up */
+#define CTL_POLL_MS		200	/* between two looks of wait */
+#define CTL_HEADER_MAX		16384	/* bytes of a reply's head */
+#define CTL_FIELDS_MAX		64
+#define CTL_BODY_MAX		16777216 /* a page of sandboxes, all escaped */
+#define CTL_VALUES_MAX		262144	/* JSON values in it */
+#define CTL_PAGE		100	/* sandboxes asked for at a time */
+#define CTL_PAGES_MAX		1000	/* then the list does not end by itself */
+#define CTL_EVENT_MAX		65536	/* bytes of a text message to us */
+#define CTL_INPUT_BYTES		131072	/* read at once: all that is ever held */
+#define CTL_STDIN_PIECE		32768	/* bytes of one frame to stdin */
+#define CTL_START_MAX		2097152	/* bytes of a start message */
+
 /* Deadlines, ms. */
 #define CHILD_READY_MS		20000	/* exec to ready, a slow box included */
 #define NETD_REQUEST_MS		5000

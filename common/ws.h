@@ -20,6 +20,7 @@
 
 #include "errors.h"
 #include "limits.h"
+#include "utf8.h"
 
 #define WS_KEY_LEN	24	/* Sec-WebSocket-Key: 16 bytes in base64 */
 #define WS_ACCEPT_LEN	28	/* Sec-WebSocket-Accept: SHA-1 in base64 */
@@ -115,7 +116,7 @@ struct ws_reader {
 	uint8_t		 message;	/* opcode of the open message, 0: none */
 	uint64_t	 total;		/* of the message, with this frame */
 	int		 begun;		/* a piece of it has been handed out */
-	uint8_t		 utf8[4];	/* struct utf8_state of the text */
+	struct utf8_state utf8;		/* of the text */
 	uint8_t		*text;		/* text collected so far */
 	size_t		 text_len;
 	size_t		 text_size;
