@@ -6,6 +6,7 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -121,13 +122,17 @@ set_limit(int which, uint64_t value, const char *name)
 static void
 limit_resources(const struct confine *c)
 {
+	struct stat	 st;
+
 	set_limit(RLIMIT_CORE, 0, "RLIMIT_CORE");
 	if (c->nofile != 0)
 		set_limit(RLIMIT_NOFILE, c->nofile, "RLIMIT_NOFILE");
-	if (c->no_files) {
+	if (!c->no_files)
+		return;
+	set_limit(RLIMIT_NPROC, 0, "RLIMIT_NPROC");
+	/* A log that is a file would end with the first line: SIGXFSZ. */
+	if (fstat(STDERR_FILENO, &st) == -1 || !S_ISREG(st.st_mode))
 		set_limit(RLIMIT_FSIZE, 0, "RLIMIT_FSIZE");
-		set_limit(RLIMIT_NPROC, 0, "RLIMIT_NPROC");
-	}
 }
 
 static void

@@ -30,6 +30,8 @@ log_init(const char *name, int verbose)
 	logger.name = name;
 	logger.verbose = verbose;
 	logger.journal = getenv("JOURNAL_STREAM") != NULL && !isatty(STDERR_FILENO);
+	/* gmtime_r(3) reads a file at its first use: not in a confined process. */
+	tzset();
 }
 
 void

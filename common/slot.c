@@ -44,10 +44,24 @@ slot_format_address(uint32_t a, char *out)
 }
 
 void
+slot_mac(uint32_t a, uint8_t *mac)
+{
+	mac[0] = 0x02;		/* locally administered, unicast */
+	mac[1] = 0x53;
+	mac[2] = (uint8_t)(a >> 24);
+	mac[3] = (uint8_t)(a >> 16);
+	mac[4] = (uint8_t)(a >> 8);
+	mac[5] = (uint8_t)a;
+}
+
+void
 slot_format_mac(uint32_t a, char *out)
 {
-	(void)snprintf(out, 18, "02:53:%02x:%02x:%02x:%02x", a >> 24,
-	    a >> 16 & 255, a >> 8 & 255, a & 255);
+	uint8_t	 m[6];
+
+	slot_mac(a, m);
+	(void)snprintf(out, 18, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1],
+	    m[2], m[3], m[4], m[5]);
 }
 
 void

@@ -5,7 +5,7 @@
  *
  *	uid		uid_first + SLOT_UIDS_RESERVED + slot
  *	network		pool + 4 * slot: host side +1, guest side +2
- *	MAC		02:53:<guest address>
+ *	MAC		02:53:<address>, guest side and host side
  *	tap		"sb" tag "-" slot in hex, e.g. "sbk3fa-1f"
  */
 #ifndef SBX_SLOT_H
@@ -30,6 +30,8 @@ uint32_t	slot_guest_address(uint32_t, uint32_t);
 void		slot_format_address(uint32_t, char *);
 void		slot_format_mac(uint32_t, char *);
 void		slot_format_tap(const char *, uint32_t, char *);
+/* The six bytes of the MAC for an address (the tap has its own side's). */
+void		slot_mac(uint32_t, uint8_t *);
 /* The slot number in a tap name of this tag, -1 if it is none of ours. */
 int64_t		slot_from_tap(const char *, const char *);
 
