@@ -67,7 +67,7 @@ default_paths(struct config *c, const char *exe_dir)
 		join_path(c->kernel, sizeof(c->kernel), exe_dir,
 		    "images/vmlinux");
 		join_path(c->initramfs, sizeof(c->initramfs), exe_dir,
-		    "images/initramfs");
+		    "images/initramfs.cpio");
 		join_path(c->template_dir, sizeof(c->template_dir), exe_dir,
 		    "templates");
 		return;
@@ -75,7 +75,7 @@ default_paths(struct config *c, const char *exe_dir)
 	(void)strlcpy(c->libexec_dir, "/usr/libexec/sandboxd",
 	    sizeof(c->libexec_dir));
 	join_path(c->kernel, sizeof(c->kernel), lib, "vmlinux");
-	join_path(c->initramfs, sizeof(c->initramfs), lib, "initramfs");
+	join_path(c->initramfs, sizeof(c->initramfs), lib, "initramfs.cpio");
 	/* Templates follow the state directory: config_finish(). */
 }
 
