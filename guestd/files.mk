@@ -1,1 +1,31 @@
-# PID 1 of the guest: static, musl, no other library.
+# PID 1 of the guest: static, musl, no other library.  musl has no kernel
+# headers of its own: it is given the system's by three links.
+GUESTD_SRCS	= $(notdir $(wildcard guestd/*.c))
+GUESTD_INC	= $(B)/gen/linux-include
+GUESTD_OBJS	= $(GUESTD_SRCS:%.c=$(B)/obj/guestd-musl/%.o) \
+		  $(B)/obj/guestd-musl/gproto.o
+GUESTD_CFLAGS	= -std=gnu11 -Os -fPIE -fstack-protector-strong \
+		  -ftrivial-auto-var-init=zero -fno-common \
+		  -fno-strict-aliasing -fno-asynchronous-unwind-tables \
+		  -ffunction-sections -fdata-sections
+PROGRAMS	+= $(B)/guestd
+
+$(GUESTD_INC)/.done:
+	@mkdir -p $(@D)
+	ln -sfn /usr/include/linux $(@D)/linux
+	ln -sfn /usr/include/asm-generic $(@D)/asm-generic
+	ln -sfn /usr/include/$$($(CC) -print-multiarch)/asm $(@D)/asm
+	@touch $@
+
+$(B)/obj/guestd-musl/%.o: guestd/%.c $(GUESTD_INC)/.done
+	@mkdir -p $(@D)
+	musl-gcc $(WARN) $(GUESTD_CFLAGS) -D_GNU_SOURCE -Icommon \
+	    -isystem $(GUESTD_INC) -MMD -MP -c -o $@ $<
+
+$(B)/obj/guestd-musl/gproto.o: common/gproto.c
+	@mkdir -p $(@D)
+	musl-gcc $(WARN) $(GUESTD_CFLAGS) -O2 -Icommon -MMD -MP -c -o $@ $<
+
+$(B)/guestd: $(GUESTD_OBJS)
+	musl-gcc -static -s -Wl,--gc-sections,-z,noexecstack,-z,relro,-z,now \
+	    -o $@ $^
