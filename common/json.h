@@ -73,6 +73,9 @@ int	json_take_u64(struct json_reader *, const char *, enum json_need,
 	    uint64_t lo, uint64_t hi, uint64_t *);
 int	json_take_i64(struct json_reader *, const char *, enum json_need,
 	    int64_t lo, int64_t hi, int64_t *);
+/* Any number, with a fraction or without, in [lo, hi]. */
+int	json_take_double(struct json_reader *, const char *, enum json_need,
+	    double lo, double hi, double *);
 int	json_take_bool(struct json_reader *, const char *, enum json_need, int *);
 /* A string of min to size - 1 bytes, copied with its NUL. */
 int	json_take_string(struct json_reader *, const char *, enum json_need,

@@ -232,6 +232,28 @@ json_take_i64(struct json_reader *r, const char *name, enum json_need need,
 }
 
 int
+json_take_double(struct json_reader *r, const char *name, enum json_need need,
+    double lo, double hi, double *out)
+{
+	struct json_object	*v;
+	double			 d;
+	int			 ret;
+
+	ret = take(r, name, need, &v);
+	if (ret <= 0)
+		return ret;
+	if (!json_object_is_type(v, json_type_int) &&
+	    !json_object_is_type(v, json_type_double))
+		return type_error(r, name, "a number");
+	d = json_object_get_double(v);
+	if (!(d >= lo && d <= hi))
+		return json_refuse(r, name, E_OUT_OF_RANGE,
+		    "must be from %g to %g", lo, hi);
+	*out = d;
+	return 0;
+}
+
+int
 json_take_bool(struct json_reader *r, const char *name, enum json_need need,
     int *out)
 {
