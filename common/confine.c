@@ -161,22 +161,33 @@ change_ids(const struct confine *c)
 		fatal("confine: ids %u:%u", c->uid, c->gid);
 }
 
+/*
+ * A container or a VM may have been given less than root's full set: what is not
+ * there to keep is not missed here, but where it is used.
+ */
 static void
 keep_capabilities(const struct confine *c)
 {
-	cap_t		 caps;
-	cap_value_t	 cap;
+	cap_t			 have, caps;
+	cap_value_t		 cap;
+	cap_flag_value_t	 on;
 
+	have = cap_get_proc();
 	caps = cap_init();
-	if (caps == NULL)
+	if (have == NULL || caps == NULL)
 		fatal("confine: capabilities");
-	for (cap = 0; cap <= cap_max_bits() - 1; cap++)
-		if ((c->caps & CONFINE_CAP(cap)) != 0 &&
-		    (cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET) == -1 ||
-		    cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET) == -1))
+	for (cap = 0; cap <= cap_max_bits() - 1; cap++) {
+		if ((c->caps & CONFINE_CAP(cap)) == 0 ||
+		    cap_get_flag(have, cap, CAP_PERMITTED, &on) == -1 ||
+		    on != CAP_SET)
+			continue;
+		if (cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET) == -1 ||
+		    cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET) == -1)
 			fatal("confine: capability %d", cap);
+	}
 	if (cap_set_proc(caps) == -1)
 		fatal("confine: capabilities");
+	(void)cap_free(have);
 	(void)cap_free(caps);
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
 		fatal("confine: ambient capabilities");

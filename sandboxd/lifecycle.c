@@ -180,7 +180,7 @@ life_open_channel(struct sandbox *sb, int fd, uint32_t deadline_ms)
 			(void)strlcat(m.dns, " ", sizeof(m.dns));
 		(void)strlcat(m.dns, one, sizeof(m.dns));
 	}
-	(void)send_parent_open_channel(front, &m, fd);
+	sb->has_channel = send_parent_open_channel(front, &m, fd) == 0;
 }
 
 static uint32_t
@@ -241,7 +241,10 @@ life_connect_answer(struct msg *m, void *arg)
 		    boot_deadline_ms(sb));
 }
 
-/* A new front, or an adopted VM: the channel once more. */
+/*
+ * A new front, or a VM found again by a new parent: the channel once more.  After
+ * a death of vmm alone the one that front holds still works.
+ */
 void
 life_connect(struct sandbox *sb)
 {
@@ -249,6 +252,7 @@ life_connect(struct sandbox *sb)
 	struct ipeer			*vmm = proc_peer(PROC_VMM);
 
 	if (vmm == NULL || sb->in_flight || sb->to_delete || sb->releasing ||
+	    sb->has_channel || !sandboxd->api_open ||
 	    proc_peer(PROC_FRONT) == NULL)
 		return;
 	if (sb->state != STATE_RUNNING &&
@@ -298,7 +302,8 @@ life_guest_ready(struct sandbox *sb)
 	if (sb->state != STATE_CREATING || sb->step != STEP_GUEST ||
 	    sb->releasing)
 		return;
-	sb->boot_ms = boottime_now().ms - sb->began.ms;
+	/* Never 0: that stands for a guest that has not answered. */
+	sb->boot_ms = boottime_now().ms - sb->began.ms + 1;
 	if (sb->probe) {
 		life_delete(sb, "probe");
 		accel_probe_done(1, "a guest booted under it");

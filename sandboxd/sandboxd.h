@@ -91,6 +91,7 @@ struct sandbox {
 	int			 to_delete;	/* as soon as nothing is in flight */
 	int			 kvm;
 	int			 probe;		/* accel auto's own VM */
+	int			 has_channel;	/* this front was given one */
 	int			 tun;		/* parent's copy, -1 */
 	struct boottime		 began;
 	struct boottime		 purge;		/* a failed record's end, 0: none */

@@ -162,6 +162,7 @@ setup_child_gone(struct child *c)
 	stream_front_died();
 	owner_forget_all();
 	TAILQ_FOREACH(sb, &sandboxd->ages, by_age) {
+		sb->has_channel = 0;
 		waiters_clear(&sb->creators);
 		waiters_clear(&sb->deleters);
 	}
@@ -197,14 +198,20 @@ setup_dispatch_netd(struct ipeer *p, struct msg *m, void *arg)
 static int
 socket_in_use(const struct sockaddr_un *sun)
 {
-	int	 fd, r;
+	int	 fd, r = -1, tries;
 
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd == -1)
-		return 0;
-	r = connect(fd, (const struct sockaddr *)sun, sizeof(*sun));
-	(void)close(fd);
-	return r == 0;
+	/* A front whose parent was just killed listens for a moment more. */
+	for (tries = 0; tries < 20; tries++) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd == -1)
+			return 0;
+		r = connect(fd, (const struct sockaddr *)sun, sizeof(*sun));
+		(void)close(fd);
+		if (r == -1)
+			return 0;
+		(void)usleep(100000);
+	}
+	return 1;
 }
 
 /*
