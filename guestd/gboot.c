@@ -112,7 +112,8 @@ mount_layer(void)
 	char	 disk[256];
 
 	if (disk_find("layer", disk, sizeof(disk)))
-		mount_or_die(disk, LAYER, "ext4", MS_NOATIME, NULL);
+		mount_or_die(disk, LAYER, "ext4", MS_NOATIME,
+		    "noinit_itable");
 	else
 		mount_or_die("tmpfs", LAYER, "tmpfs", 0, "mode=755,size=75%");
 	if ((mkdir(LAYER "/upper", 0755) == -1 && errno != EEXIST) ||

@@ -351,7 +351,8 @@ test_main(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	if (getpid() == 1 && argc == 1)
+	/* The kernel hands on what it does not know of its own command line. */
+	if (getpid() == 1 && (argc < 2 || argv[1][0] != '-'))
 		boot();
 	else if (test_main(argc, argv) != 0)
 		return 1;
