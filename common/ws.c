@@ -327,7 +327,8 @@ ws_read(struct ws_reader *r, uint8_t *data, size_t len, struct ws_piece *piece)
 			(void)head_byte(r, data[piece->used++]);
 			continue;
 		}
-		ev = payload(r, data + piece->used, len - piece->used, piece);
+		ev = payload(r, piece->used < len ? data + piece->used : data,
+		    len - piece->used, piece);
 		if (ev != WS_NEED_MORE && ev != WS_FAIL)
 			return ev;
 	}
