@@ -185,7 +185,7 @@ accel_decide(void)
 }
 
 void
-accel_probe_done(int works, const char *reason)
+accel_probe_done(int works, int remember, const char *reason)
 {
 	char	 text[256];
 
@@ -197,7 +197,8 @@ accel_probe_done(int works, const char *reason)
 		(void)snprintf(text, sizeof(text),
 		    "/dev/kvm is there, but a guest did not boot under it: %s",
 		    reason);
-	accel_remember(works, text);
+	if (remember)
+		accel_remember(works, text);
 	if (!works && sandboxd->conf.accel == ACCEL_KVM)
 		fatalx("accel kvm: %s", text);
 	accel_set(works, text);

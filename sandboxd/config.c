@@ -96,7 +96,7 @@ config_defaults(struct config *c, const char *exe_dir)
 	c->dns_count = 2;
 	c->defaults = (struct resources){ 1, 128, 1024, 300 };
 	c->maximum = (struct resources){ 4, 4096, 16384, 86400 };
-	c->max_sandboxes = 1000;
+	c->max_sandboxes = 0;	/* as many as there are slots, or 1000 */
 	c->max_per_owner = 100;
 	c->keep_failed_s = 300;
 	c->keep_keys_s = 86400;
@@ -286,7 +286,7 @@ check_resource(const char *path, const char *name, uint32_t def, uint32_t max)
 }
 
 static int
-check_bounds(const struct config *c, const char *path)
+finish_bounds(struct config *c, const char *path)
 {
 	const struct resources	*d = &c->defaults, *m = &c->maximum;
 	uint32_t		 slots;
@@ -301,7 +301,9 @@ check_bounds(const struct config *c, const char *path)
 		    "sandbox of default memory %u",
 		    (unsigned long long)c->max_memory_mib, d->memory_mib);
 	slots = slot_count(c->pool_prefix, c->uid_count);
-	if (slots < c->max_sandboxes)
+	if (c->max_sandboxes == 0)
+		c->max_sandboxes = slots < 1000 ? slots : 1000;
+	if (slots < c->max_sandboxes || slots == 0)
 		faults += complain(path, "limit sandboxes %u is more than the "
 		    "%u that pool /%u (one /%d each) and uids count %u (%d of "
 		    "them reserved) have room for", c->max_sandboxes, slots,
@@ -317,7 +319,7 @@ config_finish(struct config *c, const char *path)
 
 	faults = finish_paths(c, path);
 	faults += finish_uids(c, path);
-	faults += check_bounds(c, path);
+	faults += finish_bounds(c, path);
 	return faults == 0 ? 0 : -1;
 }
 

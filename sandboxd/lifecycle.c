@@ -306,7 +306,7 @@ life_guest_ready(struct sandbox *sb)
 	sb->boot_ms = boottime_now().ms - sb->began.ms + 1;
 	if (sb->probe) {
 		life_delete(sb, "probe");
-		accel_probe_done(1, "a guest booted under it");
+		accel_probe_done(1, 1, "a guest booted under it");
 		return;
 	}
 	if (vmm != NULL) {
@@ -406,8 +406,10 @@ life_fail(struct sandbox *sb, enum vm_cause cause, enum sbx_error error,
 	(void)record_mark(sb);
 	life_close_channel(sb, error, detail);
 	life_release(sb);
+	/* Only what the guest did or did not do is a verdict on KVM. */
 	if (sb->probe)
-		accel_probe_done(0, detail);
+		accel_probe_done(0, error == E_GUEST_TIMEOUT ||
+		    error == E_START_FAILED || error == E_GUEST_LOST, detail);
 }
 
 /* A release that takes long is retried for ever; its client need not wait. */

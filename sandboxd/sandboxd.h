@@ -255,7 +255,7 @@ void		 recover_vmm(void);
 
 /* accel.c */
 int		 accel_decide(void);	/* 0: known, 1: a probe is under way */
-void		 accel_probe_done(int works, const char *reason);
+void		 accel_probe_done(int works, int remember, const char *reason);
 
 /* sandboxd.c */
 void		 daemon_open_api(void);

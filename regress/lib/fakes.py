@@ -94,8 +94,6 @@ class Parent:
                  'verdict "%s/verdict"' % self.dir,
                  "uids %d count 256" % self.uid_first,
                  "pool 10.199.0.0/20"]
-        if not any(c.startswith("limit sandboxes") for c in conf):
-            lines.append("limit sandboxes 200")
         if not any(c.startswith("accel") for c in conf):
             lines.append("accel tcg")
         with open(self.conf, "w") as f:
