@@ -136,7 +136,24 @@
 #define CTL_EVENT_MAX		65536	/* bytes of a text message to us */
 #define CTL_INPUT_BYTES		131072	/* read at once: all that is ever held */
 #define CTL_STDIN_PIECE		32768	/* bytes of one frame to stdin */
-#define CTL_START_MAX		2097152	/* bytes of a start message */
+
+/* VMMs (vmm). */
+#define QMP_LINE_MAX		16384	/* bytes; our commands' answers are short */
+#define QMP_DEPTH_MAX		8	/* levels of JSON; a greeting has 4 */
+#define VMM_TB_MIB		128	/* QEMU's translated code, software emulation */
+#define VMM_OVERHEAD_MIB	96	/* QEMU itself, page tables, its disk cache */
+#define VMM_FDS_MAX		128	/* RLIMIT_NOFILE of a VMM */
+#define VMM_THREADS_MAX		72	/* beside vCPUs: QEMU's pool has up to 64 */
+#define VMM_STDERR_TAIL		1024	/* bytes kept */
+#define VMM_STDERR_MAX		65536	/* bytes read; a guest can cause warnings */
+#define VMM_NOFILE		65536	/* descriptors of vmm, five for each VM */
+#define VMM_BLANKS_MAX		16	/* sizes of empty layers kept on disk */
+#define TEMPLATE_JSON_MAX	4096	/* bytes of template.json */
+#define VM_START_MS		12000	/* start to working monitor, busy box */
+#define VM_MONITOR_GONE_MS	1000	/* monitor closed, VMM still there: kill */
+#define VM_RELEASE_MS		10000	/* kill to nothing left */
+#define VM_RELEASE_POLL_MS	5	/* a cgroup empties a moment after the exit */
+#define VM_UNLINK_INLINE	(64 << 20) /* bytes; more: a helper unlinks it */
 
 /* Deadlines, ms. */
 #define CHILD_READY_MS		20000	/* exec to ready, a slow box included */
