@@ -243,7 +243,8 @@ def pair():
 
 class Child(Peer):
     """A real child executable with CHILD_FD; this process is its parent.
-    env replaces the environment (default: none, no PATH)."""
+    env replaces the environment (default: none, no PATH); before_exec runs in
+    the child when its first four descriptors are in place."""
 
     def __init__(self, exe, args=(), env=None, log=False, before_exec=None):
         ours, theirs = pair()
@@ -266,11 +267,11 @@ class Child(Peer):
             channel, err, null = (os.dup(x) for x in (channel, err, null))
         for fd, at in ((null, 0), (err, 1), (err, 2), (channel, CHILD_FD)):
             os.dup2(fd, at)
-        os.closerange(CHILD_FD + 1, 4096)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         if before_exec is not None:
             before_exec()
+        os.closerange(CHILD_FD + 1, 4096)
         os.execve(exe, [exe, *args], env)
 
     def text(self):
