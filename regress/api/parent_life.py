@@ -9,7 +9,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from fakes import Parent, Tap, eventually
+from fakes import Parent, eventually
+from tap import Tap
 
 t = Tap()
 STATES = {1: "creating", 2: "running", 4: "deleting", 5: "failed", 6: "deleted"}
@@ -33,8 +34,8 @@ def show(p, owner, sb):
 def barrier():
     with Parent() as p:
         p.accept_all()
-        t.eq(p.front.setup["uid"], p.uid_first, "front: uid of the range")
-        t.eq(p.netd.setup["uid"], p.uid_first + 1, "netd: another uid")
+        t.equal(p.front.setup["uid"], p.uid_first, "front: uid of the range")
+        t.equal(p.netd.setup["uid"], p.uid_first + 1, "netd: another uid")
         p.say_ready("front", "netd")
         time.sleep(0.3)
         t.ok(not p.vmm.inbox and "ready socket" not in p.text(),
@@ -51,28 +52,28 @@ def good_life(p, owner):
                            env=b"A=1\0", key="k1")
     m = p.tap()
     entry = [v for k, v in p.ledger().items() if k.startswith("sandbox/")]
-    t.eq(entry[0]["state"], "creating", "ledger: intent before the first act")
-    t.eq(m["uid"], p.uid_first + 16 + m["slot"], "tap: owned by the slot's uid")
+    t.equal(entry[0]["state"], "creating", "ledger: intent before the first act")
+    t.equal(m["uid"], p.uid_first + 16 + m["slot"], "tap: owned by the slot's uid")
     v = p.start_vm(pid=77)
-    t.eq((v["slot"], v["uid"], v["gid"], v["memory_mib"]),
+    t.equal((v["slot"], v["uid"], v["gid"], v["memory_mib"]),
          (m["slot"], m["uid"], m["uid"], 128), "vm: same slot, default size")
     c = p.channel()
-    t.eq((c["address"], c["gateway"], c["hostname"], c["prefix"]),
+    t.equal((c["address"], c["gateway"], c["hostname"], c["prefix"]),
          ("10.199.0.%d" % (4 * m["slot"] + 2),
           "10.199.0.%d" % (4 * m["slot"] + 1), "web", 30),
          "channel: the guest's network is the slot's")
     p.guest_ready(c)
     a = p.front.wait_answer(request)
-    t.eq((a["state"], a["replayed"], a["name"], a["metadata"]),
+    t.equal((a["state"], a["replayed"], a["name"], a["metadata"]),
          (2, 0, "web", b"k\0v\0"), "create: answered when the guest is ready")
     entry = p.ledger()["sandbox/" + a["id"]]
-    t.eq((entry["state"], entry["pid"], entry["start_time"]),
+    t.equal((entry["state"], entry["pid"], entry["start_time"]),
          ("running", 77, 42), "ledger: running, with its process")
     r = p.front.wait_answer(p.ask_create(owner, name="web", key="k1"))
-    t.eq((r["id"], r["replayed"]), (a["id"], 1), "same key, same body: replay")
+    t.equal((r["id"], r["replayed"]), (a["id"], 1), "same key, same body: replay")
     r = p.front.wait_answer(p.ask_create(owner, key="k1",
                                          fingerprint=b"x" * 32))
-    t.eq(r["error"], E["key_reused"], "same key, other body: refused")
+    t.equal(r["error"], E["key_reused"], "same key, other body: refused")
     return a["id"], m["slot"]
 
 
@@ -82,13 +83,13 @@ def delete(p, owner, sb):
             for _ in range(9)]
     p.release()
     done = [p.front.wait_answer(r)["done"] for r in [first] + more]
-    t.eq(done, [1] * 10, "delete: ten at once, all answered after the release")
+    t.equal(done, [1] * 10, "delete: ten at once, all answered after the release")
     t.ok("sandbox/" + sb not in p.ledger(), "ledger: the record is gone")
     r = p.front.request("FRONT_DELETE_SANDBOX", owner=owner, id=sb)
-    t.eq(r["done"], 1, "delete: again, succeeds")
-    t.eq(show(p, owner, sb).name, "PARENT_FAIL", "show: gone")
+    t.equal(r["done"], 1, "delete: again, succeeds")
+    t.equal(show(p, owner, sb).name, "PARENT_FAIL", "show: gone")
     r = p.front.wait_answer(p.ask_create(owner, key="k1"))
-    t.eq((r["id"], STATES[r["state"]]), (sb, "deleted"),
+    t.equal((r["id"], STATES[r["state"]]), (sb, "deleted"),
          "key outlives its sandbox: no second VM")
 
 
@@ -100,7 +101,7 @@ def failing_steps(p, owner):
                   error=E["network_failed"], detail="tap: busy")
     p.release()
     a = p.front.wait_answer(r)
-    t.eq((a.name, a["error"], a["detail"]),
+    t.equal((a.name, a["error"], a["detail"]),
          ("PARENT_FAIL", E["network_failed"], "tap: busy"),
          "tap fails: released, then answered with the cause")
     r = p.ask_create(owner, key="retry")
@@ -111,7 +112,7 @@ def failing_steps(p, owner):
                  error=E["no_template"], detail="no root")
     p.release()
     a = p.front.wait_answer(r)
-    t.eq(a["error"], E["no_template"], "vm fails: the failed key was free")
+    t.equal(a["error"], E["no_template"], "vm fails: the failed key was free")
     r = p.ask_create(owner)
     p.tap()
     p.start_vm()
@@ -124,7 +125,7 @@ def failing_steps(p, owner):
     t.ok(a["error"] == E["guest_timeout"] and
          "Kernel panic [2J" in a["detail"],
          "guest never answers: cause and the console's tail, made harmless")
-    t.eq([k for k in p.ledger() if k.startswith("sandbox/")], [],
+    t.equal([k for k in p.ledger() if k.startswith("sandbox/")], [],
          "ledger: failed creates leave nothing")
 
 
@@ -141,7 +142,7 @@ def delete_during_create(p, owner):
                   generation=m["generation"])
     p.release(channel=False)
     a, b = p.front.wait_answer(r), p.front.wait_answer(d)
-    t.eq((a["error"], b["done"]), (E["sandbox_gone"], 1),
+    t.equal((a["error"], b["done"]), (E["sandbox_gone"], 1),
          "delete during create: both answered, nothing left")
 
 
@@ -153,14 +154,14 @@ def release_is_retried(p, owner):
     p.vmm.answer(m, "VMM_FAIL", id=m["id"], generation=m["generation"],
                  error=E["internal"], detail="busy")
     again = p.vmm.expect("PARENT_DESTROY_VM")
-    t.eq(again["id"], sb, "release fails: tried again, not reported as done")
-    t.eq(STATES[show(p, owner, sb)["state"]], "deleting", "show: deleting")
+    t.equal(again["id"], sb, "release fails: tried again, not reported as done")
+    t.equal(STATES[show(p, owner, sb)["state"]], "deleting", "show: deleting")
     p.vmm.answer(again, "VMM_DESTROY_VM_OK", id=again["id"],
                  generation=again["generation"])
     x = p.netd.expect("PARENT_REMOVE_TAP")
     p.netd.answer(x, "NETD_REMOVE_TAP_OK", slot=x["slot"],
                   generation=x["generation"])
-    t.eq(p.front.wait_answer(d)["done"], 1, "release: answered at last")
+    t.equal(p.front.wait_answer(d)["done"], 1, "release: answered at last")
 
 
 def vm_dies(p, owner):
@@ -171,21 +172,21 @@ def vm_dies(p, owner):
     p.vmm.send("VMM_VM_DIED_EVENT", id=sb["id"],
                generation=got["generation"], cause=1, detail="panic")
     closed = p.front.expect("PARENT_CLOSE_CHANNEL")
-    t.eq(closed["id"], sb["id"], "vm dies: its streams are ended")
+    t.equal(closed["id"], sb["id"], "vm dies: its streams are ended")
     p.release(channel=False)
     a = show(p, owner, sb["id"])
-    t.eq((STATES[a["state"]], a["cause"], a["detail"], a["address"]),
+    t.equal((STATES[a["state"]], a["cause"], a["detail"], a["address"]),
          ("failed", 1, "panic", ""),
          "vm dies: failed with its cause, everything given back")
     d = p.front.start("FRONT_DELETE_SANDBOX", owner=owner, id=sb["id"])
     p.front.expect("PARENT_CLOSE_CHANNEL")
-    t.eq(p.front.wait_answer(d)["done"], 1, "failed record: deleted at once")
+    t.equal(p.front.wait_answer(d)["done"], 1, "failed record: deleted at once")
 
 
 def hostile_front(p, owner):
     a = p.front.request("FRONT_SHOW_SANDBOX", owner=owner ^ 1,
                         id="sb-aaaaaaaaaaaaaaaa")
-    t.eq(a["error"], E["unauthorized"], "owner handle that was never given")
+    t.equal(a["error"], E["unauthorized"], "owner handle that was never given")
     for fields, code in (
             (dict(template="../seed"), "bad_member"),
             (dict(template="nosuch"), "no_template"),
@@ -200,13 +201,13 @@ def hostile_front(p, owner):
             (dict(fingerprint=b"short"), "internal")):
         r = p.ask_create(owner, **fields)
         a = p.front.wait_answer(r)
-        t.eq((a.name, a.fields.get("error")), ("PARENT_FAIL", E[code]),
+        t.equal((a.name, a.fields.get("error")), ("PARENT_FAIL", E[code]),
              "create with %r: %s" % (fields, code))
     p.front.send("FRONT_GUEST_READY_EVENT", id="sb-aaaaaaaaaaaaaaaa",
                  generation=1)
     p.front.send("FRONT_DETACH_STREAM", stream=12345, reason=1)
     p.front.send("FRONT_CANCEL_CREATE", request=99999)
-    t.eq(p.front.request("FRONT_GET_HEALTH")["running"], 0,
+    t.equal(p.front.request("FRONT_GET_HEALTH")["running"], 0,
          "events about nothing: ignored")
 
 
@@ -217,7 +218,7 @@ def streams(p, owner):
     a = p.front.request("FRONT_ATTACH_STREAM", owner=owner, id=sb,
                         on_disconnect=2)
     p.front.send("FRONT_DETACH_STREAM", stream=a["stream"], reason=1)
-    t.eq(STATES[show(p, owner, sb)["state"]], "running",
+    t.equal(STATES[show(p, owner, sb)["state"]], "running",
          "stream ends, or asks to keep: the sandbox stays")
     a = p.front.request("FRONT_ATTACH_STREAM", owner=owner, id=sb)
     p.front.send("FRONT_DETACH_STREAM", stream=a["stream"], reason=1)
@@ -235,7 +236,7 @@ def cancelled(p, owner):
     p.netd.answer(m, "NETD_CREATE_TAP_OK", slot=m["slot"],
                   generation=m["generation"])
     p.release(channel=False)
-    t.eq(p.front.request("FRONT_GET_HEALTH")["creating"], 0,
+    t.equal(p.front.request("FRONT_GET_HEALTH")["creating"], 0,
          "client vanishes during its create: rolled back")
 
 
@@ -258,10 +259,10 @@ def front_dies(p, owner):
         b.close()
         p.channel()
     a = p.front.request("FRONT_SHOW_SANDBOX", owner=owner, id=keep)
-    t.eq(a.fields.get("error"), E["unauthorized"],
+    t.equal(a.fields.get("error"), E["unauthorized"],
          "front dies: the old handles are worth nothing")
     owner = p.identify()
-    t.eq(STATES[show(p, owner, keep)["state"]], "running",
+    t.equal(STATES[show(p, owner, keep)["state"]], "running",
          "front dies: sandboxes go on, with a channel for the new one")
     p.release()
     t.ok(eventually(lambda: show(p, owner, lose).name == "PARENT_FAIL"),
@@ -274,7 +275,7 @@ def vmm_dies(p, owner, keep):
     p.vmm.kill()
     p.accept()
     a = p.front.wait_answer(p.ask_create(owner))
-    t.eq((a["error"], a["retry_after_s"]), (E["restarting"], 1),
+    t.equal((a["error"], a["retry_after_s"]), (E["restarting"], 1),
          "vmm is restarting: creates are told to come again")
     p.say_ready("vmm")
     for _ in range(2):
@@ -286,13 +287,13 @@ def vmm_dies(p, owner, keep):
             p.vmm.answer(m, "VMM_FAIL", id=m["id"], error=E["sandbox_gone"],
                          generation=m["generation"], detail="no process")
     names = sorted(p.vmm.recv().name for _ in range(2))
-    t.eq(names, ["PARENT_DESTROY_VM", "PARENT_SWEEP_VMS"],
+    t.equal(names, ["PARENT_DESTROY_VM", "PARENT_SWEEP_VMS"],
          "vmm dies: living VMs adopted with their channels, the dead "
          "released, the rest swept")
     a = show(p, owner, gone)
-    t.eq((STATES[a["state"]], a["detail"]), ("failed", "no process"),
+    t.equal((STATES[a["state"]], a["detail"]), ("failed", "no process"),
          "vmm dies: a VM that is gone is failed")
-    t.eq(STATES[show(p, owner, keep)["state"]], "running",
+    t.equal(STATES[show(p, owner, keep)["state"]], "running",
          "vmm dies: the adopted one runs")
 
 
@@ -312,10 +313,10 @@ def parent_dies(p):
     while "PARENT_ADOPT_VM" not in seen or "PARENT_DESTROY_VM" not in seen:
         m = p.vmm.recv()
         seen[m.name] = m
-    t.eq((seen["PARENT_ADOPT_VM"]["id"],
+    t.equal((seen["PARENT_ADOPT_VM"]["id"],
           seen["PARENT_ADOPT_VM"]["start_time"]), (sb, 42),
          "parent killed: the acknowledged sandbox is looked for again")
-    t.eq(seen["PARENT_DESTROY_VM"]["slot"], half["slot"],
+    t.equal(seen["PARENT_DESTROY_VM"]["slot"], half["slot"],
          "parent killed: the half-made one is rolled back")
     m = seen["PARENT_ADOPT_VM"]
     p.vmm.answer(m, "VMM_ADOPT_VM_OK", id=m["id"], generation=m["generation"])
@@ -328,11 +329,11 @@ def parent_dies(p):
     p.sweep()
     while p.front.recv().name != "PARENT_OPEN_API":
         pass
-    t.eq(p.vmm.expect("PARENT_CONNECT_VM")["id"], sb,
+    t.equal(p.vmm.expect("PARENT_CONNECT_VM")["id"], sb,
          "parent killed: the channel is opened again for the new front")
     owner = p.identify()
     a = p.front.wait_answer(p.ask_create(owner, key="again"))
-    t.eq((a["id"], a["replayed"], STATES[a["state"]]), (sb, 1, "running"),
+    t.equal((a["id"], a["replayed"], STATES[a["state"]]), (sb, 1, "running"),
          "parent killed: the key still gives the same sandbox")
 
 
@@ -352,7 +353,7 @@ def limits():
         for _ in range(2):
             p.create(owner)
         a = p.front.wait_answer(p.ask_create(owner))
-        t.eq((a["error"], a["retry_after_s"]), (E["owner_limit"], 1),
+        t.equal((a["error"], a["retry_after_s"]), (E["owner_limit"], 1),
              "owner's limit: refused, come again")
 
 
@@ -367,7 +368,7 @@ def slots():
             d = p.front.start("FRONT_DELETE_SANDBOX", owner=owner, id=sb["id"])
             p.release()
             p.front.wait_answer(d)
-        t.eq(len(set(used)), 240, "300 in a row: the 240 slots are reused")
+        t.equal(len(set(used)), 240, "300 in a row: the 240 slots are reused")
 
 
 def probe():
@@ -379,7 +380,7 @@ def probe():
             p.vmm.send("VMM_READY", kvm_node=1, qemu_version="fake")
             p.sweep()
             p.tap()
-            t.eq(p.start_vm()["kvm"], 1, "accel auto: KVM is tried")
+            t.equal(p.start_vm()["kvm"], 1, "accel auto: KVM is tried")
             c = p.channel()
             if works:
                 p.front.send("FRONT_GUEST_READY_EVENT", id=c["id"],
@@ -389,11 +390,11 @@ def probe():
                              generation=c["generation"],
                              error=E["guest_timeout"], detail="hung")
             seen = sorted(p.front.recv().name for _ in range(2))
-            t.eq(seen, ["PARENT_CLOSE_CHANNEL", "PARENT_OPEN_API"],
+            t.equal(seen, ["PARENT_CLOSE_CHANNEL", "PARENT_OPEN_API"],
                  "accel auto: the API opens when it is decided")
             p.release(channel=False)
             h = p.front.request("FRONT_GET_HEALTH")
-            t.eq((h["accel"], h["running"]), ("kvm" if works else "tcg", 0),
+            t.equal((h["accel"], h["running"]), ("kvm" if works else "tcg", 0),
                  "accel auto: %s, the probe is no sandbox" % h["accel_reason"])
 
 
@@ -420,7 +421,7 @@ def main():
     limits()
     slots()
     probe()
-    t.done()
 
 
-main()
+t.run(*[lambda _: main()])
+sys.exit(t.done())

@@ -260,25 +260,3 @@ def eventually(what, seconds=10):
             return True
         time.sleep(0.02)
     return False
-
-
-class Tap:
-    """ok() lines, a plan at the end."""
-
-    def __init__(self):
-        self.n = self.bad = 0
-
-    def ok(self, good, name):
-        self.n += 1
-        self.bad += not good
-        print("%sok %d - %s" % ("" if good else "not ", self.n, name),
-              flush=True)
-        return good
-
-    def eq(self, got, want, name):
-        if not self.ok(got == want, name):
-            print("# got %r, want %r" % (got, want), flush=True)
-
-    def done(self):
-        print("1..%d" % self.n)
-        sys.exit(1 if self.bad or not self.n else 0)
