@@ -72,17 +72,18 @@ static int __attribute__((format(printf, 5, 0)))
 vrefuse(struct json_reader *r, const char *name, size_t index,
     enum sbx_error code, const char *fmt, va_list ap)
 {
-	char	 path[PATH_SHOWN], what[SBX_DETAIL_MAX - PATH_SHOWN];
+	char	 path[PATH_SHOWN], what[SBX_DETAIL_MAX - PATH_SHOWN - 16];
+	int	 n;
 
 	if (r->err->code != E_OK)
 		return -(int)r->err->code;
 	path_of(r, name, index, path);
-	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	n = vsnprintf(what, sizeof(what), fmt, ap);
+	if (n < 0 || (size_t)n >= sizeof(what))
+		what[utf8_cut(what, sizeof(what) - 1, sizeof(what) - 2)] = '\0';
 	r->err->code = code;
 	(void)snprintf(r->err->detail, sizeof(r->err->detail),
 	    "member \"%s\": %s", path, what);
-	r->err->detail[utf8_cut(r->err->detail, strlen(r->err->detail),
-	    sizeof(r->err->detail) - 1)] = '\0';
 	return -(int)code;
 }
 
