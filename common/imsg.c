@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +49,9 @@ struct ipeer {
 	struct event			*ev_read;
 	struct event			*ev_write;
 	uint64_t			 last_request;
+	int				 broken;	/* no good for anything more */
+	int				 gone;		/* gone_cb has been called */
+	int				 paused;	/* does not read for now */
 	TAILQ_HEAD(, outgoing)		 queue;
 	TAILQ_HEAD(waiting_list, waiting) waiting;
 	struct ipeer_stats		 stats;
@@ -54,6 +59,8 @@ struct ipeer {
 
 static void	ipeer_on_read(evutil_socket_t, short, void *);
 static void	ipeer_on_write(evutil_socket_t, short, void *);
+static void	ipeer_break(struct ipeer *, const char *, ...)
+		    __attribute__((format(printf, 2, 3)));
 
 struct ipeer *
 ipeer_new(struct event_base *base, int fd, enum proc_id self,
@@ -134,6 +141,27 @@ ipeer_set_running(struct ipeer *p)
 	p->phase = MP_RUN;
 }
 
+/*
+ * The sibling has done what it may not.  A child ends, and the parent starts it
+ * again; nobody starts the parent again, so there the channel ends and with it
+ * the child.
+ */
+static void
+ipeer_break(struct ipeer *p, const char *fmt, ...)
+{
+	char	 text[256];
+	va_list	 ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (p->self != PROC_PARENT)
+		fatalx("%s: %s", proc_name(p->peer), text);
+	log_warnx("%s: %s", proc_name(p->peer), text);
+	p->broken = 1;
+	event_active(p->ev_read, EV_READ, 1);
+}
+
 /* 1: sent, 0: would block, -1: the peer is gone (its EOF will be read). */
 static int
 send_datagram(int sock, const uint8_t *data, size_t len, int fd)
@@ -181,6 +209,8 @@ ipeer_put(struct ipeer *p, enum msg_type type, uint16_t flags, uint64_t id,
 	    (fd != -1) != msg_infos[type].fd)
 		fatalx("%s may not go to %s now", msg_name(type),
 		    proc_name(p->peer));
+	if (p->broken)
+		goto lost;
 	len = msg_pack(buf, type, flags, id, body);
 	if (len < 0) {
 		log_warnx("%s to %s: %s", msg_name(type), proc_name(p->peer),
@@ -190,14 +220,13 @@ ipeer_put(struct ipeer *p, enum msg_type type, uint16_t flags, uint64_t id,
 	p->stats.sent++;
 	if (TAILQ_EMPTY(&p->queue)) {
 		sent = send_datagram(p->fd, buf, (size_t)len, fd);
-		if (sent != 0) {
-			if (fd != -1)
-				(void)close(fd);
-			return 0;
-		}
+		if (sent != 0)
+			goto lost;
 	}
-	if (p->stats.queued >= IPEER_QUEUE_MAX)
-		fatalx("%s does not read its messages", proc_name(p->peer));
+	if (p->stats.queued >= IPEER_QUEUE_MAX) {
+		ipeer_break(p, "does not read its messages");
+		goto lost;
+	}
 	o = malloc(sizeof(*o) + (size_t)len);
 	if (o == NULL)
 		goto fail;
@@ -207,6 +236,10 @@ ipeer_put(struct ipeer *p, enum msg_type type, uint16_t flags, uint64_t id,
 	TAILQ_INSERT_TAIL(&p->queue, o, entry);
 	p->stats.queued++;
 	(void)event_add(p->ev_write, NULL);
+	return 0;
+lost:		/* sent, or the peer is gone and its end will be read */
+	if (fd != -1)
+		(void)close(fd);
 	return 0;
 fail:
 	if (fd != -1)
@@ -230,6 +263,8 @@ ipeer_on_write(evutil_socket_t fd, short what, void *arg)
 		p->stats.queued--;
 		outgoing_free(o);
 	}
+	if (p->paused && event_add(p->ev_read, NULL) == 0)
+		p->paused = 0;
 }
 
 int
@@ -338,9 +373,11 @@ take_answer(struct ipeer *p, struct msg *m)
 		p->stats.late_answers++;
 		return;
 	}
-	if (!msg_answers(w->type, m->type))
-		fatalx("%s answered %s with %s", proc_name(p->peer),
-		    msg_name(w->type), msg_name(m->type));
+	if (!msg_answers(w->type, m->type)) {
+		ipeer_break(p, "answered %s with %s", msg_name(w->type),
+		    msg_name(m->type));
+		return;
+	}
 	cb = w->cb;
 	arg = w->arg;
 	if ((m->flags & MSGF_MORE) == 0)
@@ -383,7 +420,41 @@ take_control(struct msghdr *mh)
 	return fd;
 }
 
-/* 1: a message, 0: nothing more now, -1: the peer has closed. */
+/* The datagram's descriptor and message; -1 after ipeer_break(). */
+static int
+take_datagram(struct ipeer *p, struct msg *m, struct msghdr *mh, size_t n)
+{
+	int	 fd, r;
+
+	fd = take_control(mh);
+	if ((mh->msg_flags & MSG_TRUNC) != 0 || fd == -2) {
+		ipeer_break(p, "a message lost its tail or its descriptor");
+		goto bad;
+	}
+	r = msg_unpack(m, mh->msg_iov->iov_base, n);
+	if (r != MSG_OK) {
+		ipeer_break(p, "bad message: %s", msg_strerror(r));
+		goto bad;
+	}
+	if (!msg_permitted(m->type, p->peer, p->self, p->phase)) {
+		ipeer_break(p, "%s may not come from it now",
+		    msg_name(m->type));
+		goto bad;
+	}
+	if ((fd != -1) != msg_infos[m->type].fd) {
+		ipeer_break(p, "%s: descriptor missing or not wanted",
+		    msg_name(m->type));
+		goto bad;
+	}
+	m->fd = fd;
+	return 1;
+bad:
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+/* 1: a message, 0: nothing more now, -1: the peer has closed or is broken. */
 static int
 receive(struct ipeer *p, struct msg *m)
 {
@@ -395,31 +466,33 @@ receive(struct ipeer *p, struct msg *m)
 			    .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	ssize_t		 n;
-	int		 fd, r;
+	int		 fd;
 
 	do {
 		n = recvmsg(p->fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	} while (n == -1 && errno == EINTR);
 	if (n == -1 && (errno == EAGAIN || errno == ENOMEM))
 		return 0;
-	if (n <= 0)
+	if (n == -1)
 		return -1;
-	fd = take_control(&mh);
-	if ((mh.msg_flags & MSG_TRUNC) != 0 || fd == -2)
-		fatalx("message from %s lost its tail or its descriptor",
-		    proc_name(p->peer));
-	r = msg_unpack(m, buf, (size_t)n);
-	if (r != MSG_OK)
-		fatalx("message from %s: %s", proc_name(p->peer),
-		    msg_strerror(r));
-	if ((fd != -1) != msg_infos[m->type].fd)
-		fatalx("%s from %s: descriptor missing or not wanted",
-		    msg_name(m->type), proc_name(p->peer));
-	if (!msg_permitted(m->type, p->peer, p->self, p->phase))
-		fatalx("%s may not come from %s now", msg_name(m->type),
-		    proc_name(p->peer));
-	m->fd = fd;
-	return 1;
+	if (n == 0) {
+		/* The end, or an empty datagram, which may bring one along. */
+		fd = take_control(&mh);
+		if (fd >= 0)
+			(void)close(fd);
+		return -1;
+	}
+	return take_datagram(p, m, &mh, (size_t)n);
+}
+
+static void
+ipeer_gone(struct ipeer *p)
+{
+	(void)event_del(p->ev_read);
+	if (p->gone)
+		return;
+	p->gone = 1;
+	p->gone_cb(p, p->arg);
 }
 
 static void
@@ -433,19 +506,29 @@ ipeer_on_read(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	/* A few at a time, so that no sibling starves the loop. */
 	for (turns = 0; turns < 16; turns++) {
-		r = receive(p, &m);
+		/*
+		 * A request may bring a thousand answers.  Only the parent waits
+		 * for them to be taken: children always read, so the two never
+		 * wait for each other.
+		 */
+		if (p->self == PROC_PARENT && !p->broken &&
+		    p->stats.queued >= IPEER_QUEUE_HIGH) {
+			p->paused = 1;
+			(void)event_del(p->ev_read);
+			return;
+		}
+		r = p->broken ? -1 : receive(p, &m);
 		if (r == 0)
 			return;
 		if (r == -1) {
-			(void)event_del(p->ev_read);
-			p->gone_cb(p, p->arg);
+			ipeer_gone(p);
 			return;
 		}
 		p->stats.received++;
-		if ((m.flags & MSGF_ANSWER) != 0)
-			take_answer(p, &m);
-		else
+		if ((m.flags & MSGF_ANSWER) == 0)
 			p->msg_cb(p, &m, p->arg);
+		else
+			take_answer(p, &m);
 		if (m.fd != -1)
 			(void)close(m.fd);
 	}

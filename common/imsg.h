@@ -6,8 +6,9 @@
  * replies are always read.
  *
  * A message that a sibling may not send (wrong bytes, type, phase or
- * descriptor) ends this process: fatal(), the parent starts it again.  Client
- * bytes never come this way unchecked.
+ * descriptor) ends a child: fatal(), the parent starts it again.  In the parent
+ * it ends the channel as if the sibling had closed it.  Client bytes never come
+ * this way unchecked.
  */
 #ifndef SBX_IMSG_H
 #define SBX_IMSG_H
@@ -29,7 +30,10 @@ typedef void	(*ipeer_msg_cb)(struct ipeer *, struct msg *, void *);
  * With MSGF_MORE set it is called again.
  */
 typedef void	(*ipeer_answer_cb)(struct msg *, void *);
-/* The peer has closed; the ipeer may be freed here, not in the others. */
+/*
+ * The peer has closed or has broken the rules; the ipeer may be freed here, not
+ * in the others.  Called once.
+ */
 typedef void	(*ipeer_gone_cb)(struct ipeer *, void *);
 
 /*

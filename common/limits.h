@@ -13,6 +13,7 @@
 #define MSG_MAX_BYTES		16384	/* header included */
 #define MSG_HEADER_BYTES	16
 #define IPEER_QUEUE_MAX		4096	/* datagrams; more: the sibling is stuck */
+#define IPEER_QUEUE_HIGH	1024	/* the parent reads no more requests */
 #define IPEER_REQUESTS_MAX	2048	/* requests waiting for their answer */
 #define CHILD_FD		3	/* the socketpair's end in each child */
 
