@@ -216,7 +216,8 @@ class Front:
         box = self.add_box(**{k: m[k] for k in (
             "template", "name", "on_disconnect", "metadata")},
             vcpu=m["vcpu"] or 1, memory_mib=m["memory_mib"] or 128,
-            disk_mib=m["disk_mib"] or 64, timeout_s=m["timeout_s"] or 300)
+            disk_mib=m["disk_mib"] or 64, timeout_s=m["timeout_s"] or 300,
+            wait=False)
         box.env = m["env"]
         if m["key"]:
             self.keys[m["key"]] = (box, m["fingerprint"])
