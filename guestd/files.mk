@@ -19,13 +19,20 @@ $(GUESTD_INC)/.done:
 
 $(B)/obj/guestd-musl/%.o: guestd/%.c $(GUESTD_INC)/.done
 	@mkdir -p $(@D)
+	@echo "CC	$<"
 	musl-gcc $(WARN) $(GUESTD_CFLAGS) -D_GNU_SOURCE -Icommon \
 	    -isystem $(GUESTD_INC) -MMD -MP -c -o $@ $<
 
 $(B)/obj/guestd-musl/gproto.o: common/gproto.c
 	@mkdir -p $(@D)
+	@echo "CC	$<"
 	musl-gcc $(WARN) $(GUESTD_CFLAGS) -O2 -Icommon -MMD -MP -c -o $@ $<
 
+# Position independent: musl-gcc has no -static-pie, so its start file is named.
+MUSL_LIB	= $(subst -gnu,-musl,/usr/lib/$(shell $(CC) -print-multiarch))
+
 $(B)/guestd: $(GUESTD_OBJS)
-	musl-gcc -static -s -Wl,--gc-sections,-z,noexecstack,-z,relro,-z,now \
-	    -o $@ $^
+	@echo "LD	$@"
+	musl-gcc -nostartfiles -static -s -Wl,-pie,--no-dynamic-linker,-z,text \
+	    -Wl,--gc-sections,-z,noexecstack,-z,relro,-z,now -o $@ \
+	    $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $^ $(MUSL_LIB)/crtn.o

@@ -3,6 +3,7 @@
 FUZZ_TARGETS	= $(FUZZ_SRCS:%.c=$(B)/%)
 FUZZ_CC		= clang
 FUZZ_FLAGS	= -std=gnu11 -g -O1 -fno-omit-frame-pointer \
+		  -Wno-include-next-absolute-path \
 		  -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CPPFLAGS	= $(filter-out -DSBX_SANITIZER,$(CPPFLAGS)) -DSBX_SANITIZER \
 		  -Isandboxd -Ivmmctl -Inetd -Iguestd -Isandboxctl \
