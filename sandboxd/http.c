@@ -394,14 +394,9 @@ head_line(struct http_reader *r)
 		r->line = r->have;
 		return 0;
 	}
-	if (r->state == S_LINE) {
-		/* 2.2: some old clients put one after a body. */
-		if (r->blank)
-			return bad(r, "empty lines instead of a request");
-		r->blank = 1;
-		r->have = 0;
-		return 0;
-	}
+	/* 2.2 would let us skip one, for clients of the last century. */
+	if (r->state == S_LINE)
+		return bad(r, "an empty line instead of a request");
 	if (check_host(r) != 0 || check_framing(r) != 0 ||
 	    check_connection(r) != 0)
 		return -1;

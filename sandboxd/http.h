@@ -100,7 +100,6 @@ struct http_reader {
 	int			 state;
 	size_t			 have;		/* bytes of the head so far */
 	size_t			 line;		/* where its last line starts */
-	int			 blank;		/* an empty line came before it */
 	uint64_t		 left;		/* of the body or the chunk */
 	uint64_t		 room;		/* of what the body may still take */
 	unsigned int		 digits;	/* of a chunk size */

@@ -3,7 +3,7 @@
 /*
  * The HTTP reader against hand-made requests (http_corpus.h) and families of
  * them, each read whole and byte by byte.  With -d it prints the whole corpus as
- * "hex TAB verdict" for the comparison with other readers (http_oracle.py).
+ * "hex TAB verdict" for the comparison with other readers (api/http_oracle.py).
  */
 #include <stdint.h>
 
@@ -122,10 +122,12 @@ check(const char *rule, const char *name, const void *bytes, size_t len,
 		for (i = 0; i < len; i++)
 			printf("%02x", ((const uint8_t *)bytes)[i]);
 		verdict(bytes, len, 65536, &l);
+		printf("\t");
 		for (i = 0; i < l.len; i++)
-			if (l.text[i] == '\r' || l.text[i] == '\n')
-				l.text[i] = '.';
-		printf("\t%s\n", l.text);
+			printf(l.text[i] >= 0x20 && l.text[i] < 0x7f &&
+			    l.text[i] != '\\' ? "%c" : "\\x%02x",
+			    (unsigned char)l.text[i]);
+		printf("\n");
 		return;
 	}
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
