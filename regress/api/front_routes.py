@@ -67,8 +67,7 @@ def create(t):
     with front.Front() as f:
         full = {"template": "seed", "vcpu": 2, "memory_mib": 256,
                 "disk_mib": 128, "timeout_s": 60, "name": "a.b-c",
-                "metadata": {"k": "v", "\u00e9": "", "": "x"} and
-                {"k": "v", "\u00e9": ""},
+                "metadata": {"k": "v", "\u00e9": ""},
                 "env": {"A": "1", "B": "x=y\nz"}, "on_disconnect": "keep"}
         r = f.api.request("POST", "/sandboxes", data=full)
         b = r.json()
@@ -261,8 +260,7 @@ def failures(t):
              r.json()["retry_after_s"] == 7 and
              r.json()["sandbox_id"] == GONE_ID,
              "Retry-After, retry_after_s and the sandbox", (r.fields, r.body))
-        f.on["FRONT_SHOW_SANDBOX"] = lambda m: f.fail(m, "ok" if 0 else
-                                                     "no_template")
+        f.on["FRONT_SHOW_SANDBOX"] = lambda m: f.fail(m, "no_template")
         problem(t, f.api.request("GET", "/sandboxes/" + GONE_ID), 404,
                 "no_template", "any error row is passed on")
         f.on["FRONT_SHOW_SANDBOX"] = lambda m: f.answer(
@@ -315,7 +313,7 @@ def lists(t):
                   "limit=-1", "limit=", "after=x", "state=running",
                   "after=%00", "after=" + GONE_ID + "x"):
             problem(t, f.api.request("GET", "/sandboxes?" + q), 400,
-                    "out_of_range" if False else "bad_parameter", "?" + q)
+                    "bad_parameter", "?" + q)
         t.equal(f.api.request("GET", "/sandboxes?after=" + GONE_ID).status,
                 200, "a cursor whose sandbox is gone is no error")
         f.on["FRONT_LIST_SANDBOXES"] = lambda m: f.fail(m, "restarting")
