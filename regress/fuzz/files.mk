@@ -37,6 +37,16 @@ $(FUZZ_TARGETS): $(B)/fuzz/libcommon.a
 	    -ljson-c -lbsd -lmd -lcap
 	echo "$(TEST_OPTIONS)" > $@.options
 
+# Seeds of the internal messages are made from their table.
+$(B)/gen/seeds/messages: common/msg.def regress/fuzz/msgseeds.py \
+    regress/lib/msg.py
+	@mkdir -p $(@D)
+	@echo "GEN	$@"
+	regress/fuzz/msgseeds.py $(@D)
+	touch $@
+
+$(B)/regress/fuzz/msg_fuzz $(B)/regress/fuzz/imsg_fuzz: $(B)/gen/seeds/messages
+
 fuzzers: $(FUZZ_TARGETS)
 
 # Each target, SECONDS long; what it finds stays in $(B)/fuzz/corpus.
