@@ -28,8 +28,9 @@ static struct {
 	int		 dir;		/* of all commands; -1: no cgroups */
 	unsigned int	 last;
 	unsigned int	 spare;		/* made, not in use */
+	int		 tried;		/* since the last one was taken */
 	struct linger	*lingering;
-} cg = { -1, 0, 0, NULL };
+} cg = { -1, 0, 0, 0, NULL };
 
 static void
 write_number(int dir, const char *file, uint64_t number)
@@ -106,11 +107,17 @@ cgroup_make(void)
 	return ++cg.last;
 }
 
+int
+cgroup_wants_spare(void)
+{
+	return cg.dir != -1 && cg.spare == 0 && !cg.tried;
+}
+
 void
 cgroup_prepare(void)
 {
-	if (cg.spare == 0)
-		cg.spare = cgroup_make();
+	cg.tried = 1;
+	cg.spare = cgroup_make();
 }
 
 unsigned int
@@ -122,6 +129,7 @@ cgroup_take(int *fd)
 	*fd = -1;
 	number = cg.spare != 0 ? cg.spare : cgroup_make();
 	cg.spare = 0;
+	cg.tried = 0;
 	if (number == 0)
 		return 0;
 	cgroup_name(name, sizeof(name), number);

@@ -154,6 +154,7 @@ chan_config(const struct gp_frame *f)
 	gp_put_u32(answer, (uint32_t)error);
 	memcpy(answer + 4, text, strlen(text));
 	chan_put(GP_CONFIG_DONE, 0, 0, answer, 4 + strlen(text));
+	guest.configured = 1;
 	return GP_OK;
 }
 

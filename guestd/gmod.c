@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Kernel modules from the initramfs, in the order that its maker wrote down: a
- * file name in each line and a word that says when it is needed.
+ * file name in each line and a word that says when it is needed: "always",
+ * "squashfs" (the base is one), "late" (when the guest is idle for the first
+ * time).  Other words are for other carriers.
  */
 #include <sys/syscall.h>
 

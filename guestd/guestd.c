@@ -24,7 +24,8 @@
 #include "guestd.h"
 
 #define POLL_MAX	(GP_STREAMS_MAX * 4 + GUEST_DISCARD_MAX + 8)
-#define IDLE_US		20000	/* so long nothing: time for what can wait */
+#define SHORT_IDLE_MS	20	/* nothing happens: make a spare cgroup */
+#define LONG_IDLE_MS	1000	/* ... load what was not needed to start */
 #define FILES_MAX	16384
 
 struct guest guest = { .signal_fd = -1, .proc_fd = -1, .pts_fd = -1,
@@ -192,21 +193,57 @@ poll_timeout_ms(void)
 	return (int)((ps.deadline_us - now + 999) / 1000);
 }
 
-/* Waits for the next events; gives idle time to what can wait. */
+/* Once, when the host has its answer to CONFIG. */
+static void
+after_config(void)
+{
+	static int	 done;
+
+	if (done || !guest.configured || guest.test)
+		return;
+	done = 1;
+	stream_warm_up();
+}
+
+static int	late_done;
+
+/* How long nothing must happen before there is time for what can wait. */
+static int
+idle_wait_ms(void)
+{
+	if (cgroup_wants_spare())
+		return SHORT_IDLE_MS;
+	return late_done || !guest.configured || guest.test ? -1 :
+	    LONG_IDLE_MS;
+}
+
+static void
+idle_work(void)
+{
+	if (cgroup_wants_spare()) {
+		cgroup_prepare();
+		return;
+	}
+	late_done = 1;
+	modules_load("late");
+	modules_close();
+}
+
 static int
 wait_events(void)
 {
-	int	 n, timeout;
+	int	 n, wait, timeout;
 
-	timeout = poll_timeout_ms();
-	if (timeout == -1 || timeout > IDLE_US / 1000) {
-		n = poll(ps.fds, ps.count, IDLE_US / 1000);
+	for (;;) {
+		timeout = poll_timeout_ms();
+		wait = idle_wait_ms();
+		if (wait == -1 || (timeout != -1 && timeout <= wait))
+			return poll(ps.fds, ps.count, timeout);
+		n = poll(ps.fds, ps.count, wait);
 		if (n != 0)
 			return n;
-		cgroup_prepare();
-		timeout = poll_timeout_ms();
+		idle_work();
 	}
-	return poll(ps.fds, ps.count, timeout);
 }
 
 static void
@@ -224,6 +261,7 @@ turn(void)
 	streams_sweep();
 	discard_poll();
 	carrier_poll();
+	after_config();
 	n = wait_events();
 	for (i = 0; n > 0 && i < ps.count; i++) {
 		if (ps.fds[i].revents == 0)
@@ -298,7 +336,6 @@ boot(void)
 	modules_open();
 	modules_load("always");
 	boot_switch_root();
-	modules_close();
 	mount_all();
 	error = net_loopback_up();
 	if (error != 0)
@@ -351,6 +388,8 @@ test_main(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "-w") == 0)
+		return 0;	/* stream_warm_up() */
 	/* The kernel hands on what it does not know of its own command line. */
 	if (getpid() == 1 && (argc < 2 || argv[1][0] != '-'))
 		boot();

@@ -42,6 +42,7 @@
 /* The process's one global. */
 struct guest {
 	int		 test;		/* -T: no PID 1, nothing is configured */
+	int		 configured;	/* CONFIG has come */
 	int		 signal_fd;
 	int		 proc_fd;	/* directories, opened before any command */
 	int		 pts_fd;
@@ -179,6 +180,7 @@ extern struct stream *streams;
 void	streams_init(uint64_t memory_bytes);
 int	stream_frame(const struct gp_frame *);
 void	streams_lose(void);
+void	stream_warm_up(void);
 void	streams_sweep(void);
 void	stream_owe(struct stream *, size_t);
 void	stream_started(struct stream *);
@@ -209,7 +211,8 @@ void	discard_poll(void);
 /* gcgroup.c; a number names a command's cgroup, 0 is none. */
 void	cgroup_init(int root_fd);
 unsigned int	cgroup_take(int *fd);
-void	cgroup_prepare(void);		/* the next one, while there is time */
+int	cgroup_wants_spare(void);
+void	cgroup_prepare(void);		/* a spare one, in idle time */
 int	cgroup_kill(int fd);		/* -1: it cannot */
 void	cgroup_signal(int fd, int number);
 int	cgroup_oom_killed(int fd);
