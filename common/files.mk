@@ -16,6 +16,16 @@ $(B)/gen/msg_table.c: common/msg.def common/msggen.awk
 	@echo "GEN	$@"
 	awk -v want=table -f common/msggen.awk common/msg.def > $@
 
+# The manual's list of messages comes from the same table.
+$(B)/man/msg.5: man/msg.5.in common/msg.def common/msggen.awk
+	@mkdir -p $(@D)
+	@echo "GEN	$@"
+	awk -v want=mdoc -f common/msggen.awk common/msg.def > $@.list
+	sed -e '/^@LIST@$$/{r $@.list' -e 'd;}' man/msg.5.in > $@
+	rm -f $@.list
+
+all: $(B)/man/msg.5
+
 $(LIBCOMMON): $(COMMON_OBJS)
 	@echo "AR	$@"
 	rm -f $@

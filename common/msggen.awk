@@ -176,8 +176,11 @@ function mdoc(   i, f) {
 		    phase[i] == "answer" ? "an answer" : \
 		    (phase[i] == "any" ? "any time" : "phase " phase[i]),
 		    hasfd[i] ? ", with one descriptor" : ""
-		if (note[i] != "")
+		if (note[i] != "") {
+			# mdoc wants each sentence on its own line.
+			gsub(/[.] /, ".\n", note[i])
 			print note[i]
+		}
 		for (f = 1; f <= nfields[i]; f++) {
 			if (f == 1)
 				print "Fields:"
