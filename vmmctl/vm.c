@@ -1,0 +1,759 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * One VM's life as a state machine: the parent's requests on one side, a driver
+ * and the process on the other.  Runs in vmm; no call here blocks.  Fields of
+ * messages are checked in vm_check.c before anything is done with them.
+ *
+ *	PREPARING	waits for an empty layer of its size
+ *	STARTING	the process exists; its control channel does not answer yet
+ *	RUNNING
+ *	DEAD		ended by itself; what it leaves waits for the destroy
+ *	RELEASING	being killed and removed
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <event2/event.h>
+
+#include "cgroup.h"
+#include "driver.h"
+#include "image.h"
+#include "log.h"
+#include "msg_send.h"
+#include "proc_id.h"
+#include "reap.h"
+#include "vm.h"
+#include "vm_check.h"
+
+enum vm_state { VM_PREPARING, VM_STARTING, VM_RUNNING, VM_DEAD, VM_RELEASING };
+
+struct destroy {
+	TAILQ_ENTRY(destroy)	 entry;
+	uint64_t		 request;
+};
+
+struct vm {
+	RB_ENTRY(vm)		 entry;
+	char			 id[SBX_ID_LEN + 1];
+	uint64_t		 generation;
+	uid_t			 uid;
+	gid_t			 gid;
+	enum vm_state		 state;
+	struct vm_spec		 spec;		/* until started */
+	uint64_t		 start_request;	/* 0: answered, or none */
+	TAILQ_HEAD(, destroy)	 destroys;	/* that wait for the release */
+	pid_t			 pid;		/* 0: no process (any more) */
+	uint64_t		 start_time;
+	int			 pidfd;
+	struct event		*exit_ev;
+	struct event		*start_ev;	/* deadline of a start */
+	int			 adopted;	/* not our child */
+	int			 booted;
+	int			 dir;
+	int			 cgroup;
+	char			 path[SBX_PATH_MAX + 32];
+	enum vm_cause		 cause;
+	char			 cause_text[SBX_DETAIL_MAX];
+	struct fault		 fault;		/* of the start */
+	int			 failed;	/* fault is filled */
+	void			*data;		/* the driver's */
+};
+
+static int
+vm_compare(struct vm *a, struct vm *b)
+{
+	return strcmp(a->id, b->id);
+}
+
+static RB_HEAD(vm_tree, vm) vms = RB_INITIALIZER(&vms);
+RB_PROTOTYPE(vm_tree, vm, entry, vm_compare)
+RB_GENERATE(vm_tree, vm, entry, vm_compare)
+
+static void	release(struct vm *);
+
+/* ---- what drivers see ---- */
+
+const char *
+vm_id(const struct vm *vm)
+{
+	return vm->id;
+}
+
+uid_t
+vm_uid(const struct vm *vm)
+{
+	return vm->uid;
+}
+
+gid_t
+vm_gid(const struct vm *vm)
+{
+	return vm->gid;
+}
+
+int
+vm_dir(const struct vm *vm)
+{
+	return vm->dir;
+}
+
+const char *
+vm_path(const struct vm *vm)
+{
+	return vm->path;
+}
+
+int
+vm_cgroup(const struct vm *vm)
+{
+	return vm->cgroup;
+}
+
+void *
+vm_driver_data(const struct vm *vm)
+{
+	return vm->data;
+}
+
+void
+vm_set_driver_data(struct vm *vm, void *data)
+{
+	vm->data = data;
+}
+
+/* ---- look-up, making, freeing ---- */
+
+static struct vm *
+vm_find(const char *id)
+{
+	struct vm	 key;
+
+	(void)strlcpy(key.id, id, sizeof(key.id));
+	return RB_FIND(vm_tree, &vms, &key);
+}
+
+int
+vm_known_id(const char *id)
+{
+	return vm_find(id) != NULL;
+}
+
+int
+vm_known_uid(uid_t uid)
+{
+	struct vm	*vm;
+
+	RB_FOREACH(vm, vm_tree, &vms)
+		if (vm->uid == uid)
+			return 1;
+	return 0;
+}
+
+static struct vm *
+vm_new(const char *id, uint64_t generation, uid_t uid)
+{
+	struct vm	*vm;
+
+	vm = calloc(1, sizeof(*vm));
+	if (vm == NULL)
+		return NULL;
+	(void)strlcpy(vm->id, id, sizeof(vm->id));
+	vm->generation = generation;
+	vm->uid = uid;
+	vm->pidfd = vm->dir = vm->cgroup = -1;
+	vm->spec.root_fd = vm->spec.blank_fd = vm->spec.tap_fd = -1;
+	TAILQ_INIT(&vm->destroys);
+	(void)snprintf(vm->path, sizeof(vm->path), "%s/vm/%s",
+	    vmm.cfg.state_dir, id);
+	RB_INSERT(vm_tree, &vms, vm);
+	return vm;
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd != -1)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static void
+close_spec(struct vm *vm)
+{
+	close_fd(&vm->spec.root_fd);
+	close_fd(&vm->spec.blank_fd);
+	close_fd(&vm->spec.tap_fd);
+}
+
+static void
+stop_timer(struct vm *vm)
+{
+	if (vm->start_ev != NULL)
+		event_free(vm->start_ev);
+	vm->start_ev = NULL;
+}
+
+static void
+forget_process(struct vm *vm)
+{
+	if (vm->exit_ev != NULL)
+		event_free(vm->exit_ev);
+	vm->exit_ev = NULL;
+	close_fd(&vm->pidfd);
+	vm->pid = 0;
+}
+
+static void
+vm_free(struct vm *vm)
+{
+	image_forget(vm);
+	vmm.driver->release(vm);
+	close_spec(vm);
+	stop_timer(vm);
+	forget_process(vm);
+	close_fd(&vm->dir);
+	close_fd(&vm->cgroup);
+	RB_REMOVE(vm_tree, &vms, vm);
+	free(vm);
+}
+
+/* ---- answers ---- */
+
+static void
+answer_fail(uint64_t request, const char *id, uint64_t generation,
+    const struct fault *f)
+{
+	struct m_vmm_fail	 b;
+
+	memset(&b, 0, sizeof(b));
+	(void)strlcpy(b.id, id, sizeof(b.id));
+	b.generation = generation;
+	b.error = (uint16_t)f->error;
+	(void)strlcpy(b.detail, f->text, sizeof(b.detail));
+	log_warnx("vm refused id=%s error=%s detail=\"%s\"", id,
+	    error_code(f->error), log_vis(f->text, strlen(f->text)));
+	(void)answer_vmm_fail(vmm.parent, request, 0, &b);
+}
+
+static void
+send_died(struct vm *vm)
+{
+	struct m_vmm_vm_died_event	 b;
+
+	memset(&b, 0, sizeof(b));
+	(void)strlcpy(b.id, vm->id, sizeof(b.id));
+	b.generation = vm->generation;
+	b.cause = (uint8_t)vm->cause;
+	(void)strlcpy(b.detail, vm->cause_text, sizeof(b.detail));
+	if (!vm->booted)
+		b.console_len = (uint16_t)vmm.driver->console(vm, b.console,
+		    sizeof(b.console));
+	log_warnx("vm died id=%s cause=%s detail=\"%s\"", vm->id,
+	    cause_name(vm->cause),
+	    log_vis(vm->cause_text, strlen(vm->cause_text)));
+	(void)send_vmm_vm_died_event(vmm.parent, &b);
+}
+
+static void
+answer_destroys(struct vm *vm, const struct fault *f)
+{
+	struct m_vmm_destroy_vm_ok	 b;
+	struct destroy			*d;
+
+	memset(&b, 0, sizeof(b));
+	(void)strlcpy(b.id, vm->id, sizeof(b.id));
+	b.generation = vm->generation;
+	if (!vm->booted)
+		b.console_len = (uint16_t)vmm.driver->console(vm, b.console,
+		    sizeof(b.console));
+	while ((d = TAILQ_FIRST(&vm->destroys)) != NULL) {
+		TAILQ_REMOVE(&vm->destroys, d, entry);
+		if (f != NULL)
+			answer_fail(d->request, vm->id, vm->generation, f);
+		else
+			(void)answer_vmm_destroy_vm_ok(vmm.parent, d->request,
+			    0, &b);
+		free(d);
+	}
+}
+
+/* ---- the end ---- */
+
+void
+vm_ended_because(struct vm *vm, enum vm_cause cause, const char *text)
+{
+	if (vm->cause != CAUSE_NONE)
+		return;
+	vm->cause = cause;
+	(void)strlcpy(vm->cause_text, text, sizeof(vm->cause_text));
+}
+
+void
+vm_kill(struct vm *vm)
+{
+	if (vm->pidfd != -1 && pidfd_kill(vm->pidfd) == -1)
+		log_warn("vm kill id=%s", vm->id);
+	if (vm->cgroup != -1)
+		cgroup_kill(vm->id);
+}
+
+static void
+cause_from_status(struct vm *vm, const siginfo_t *si)
+{
+	char	 words[256], text[SBX_DETAIL_MAX];
+
+	if (cgroup_oom_killed(vm->cgroup)) {
+		/* Whatever else was said: this is why. */
+		vm->cause = CAUSE_NONE;
+		vm_ended_because(vm, CAUSE_HOST_OOM,
+		    "the VM's memory limit on the host was reached");
+		return;
+	}
+	vmm.driver->last_words(vm, words, sizeof(words));
+	if (si == NULL) {
+		vm_ended_because(vm, CAUSE_VMM_ERROR, "the VMM ended; it was"
+		    " started by an earlier vmm, so its status is not known");
+	} else if (si->si_code != CLD_EXITED) {
+		(void)snprintf(text, sizeof(text),
+		    "the VMM was killed by signal %d%s%s", si->si_status,
+		    words[0] == '\0' ? "" : ": ", words);
+		vm_ended_because(vm, CAUSE_KILLED, text);
+	} else if (si->si_status == 0) {
+		vm_ended_because(vm, CAUSE_GUEST_STOPPED, "the guest stopped");
+	} else {
+		(void)snprintf(text, sizeof(text),
+		    "the VMM ended with status %d%s%s", si->si_status,
+		    words[0] == '\0' ? "" : ": ", words);
+		vm_ended_because(vm, CAUSE_VMM_ERROR, text);
+	}
+}
+
+static void
+on_exit_of_vmm(evutil_socket_t fd, short what, void *arg)
+{
+	struct vm	*vm = arg;
+	siginfo_t	 si = { .si_pid = 0 };
+	int		 known = 0;
+
+	(void)what;
+	/* Not our child (adopted): the readable pidfd alone says it. */
+	if (!vm->adopted) {
+		if (waitid(P_PIDFD, (id_t)fd, &si, WEXITED | WNOHANG) == -1) {
+			log_warn("vm wait id=%s", vm->id);
+		} else if (si.si_pid == 0) {
+			return;
+		} else {
+			known = 1;
+		}
+	}
+	forget_process(vm);
+	vmm.driver->drain(vm);
+	cause_from_status(vm, known ? &si : NULL);
+	switch (vm->state) {
+	case VM_PREPARING:
+	case VM_DEAD:
+		break;
+	case VM_STARTING:
+		if (!vm->failed)
+			(void)fault_set(&vm->fault, E_START_FAILED, "%s",
+			    vm->cause_text);
+		vm->failed = 1;
+		release(vm);
+		break;
+	case VM_RUNNING:
+		vm->state = VM_DEAD;
+		send_died(vm);
+		break;
+	case VM_RELEASING:
+		release(vm);
+		break;
+	}
+}
+
+static void
+released(const struct fault *f, void *arg)
+{
+	struct vm	*vm = arg;
+
+	if (vm->start_request != 0) {
+		answer_fail(vm->start_request, vm->id, vm->generation,
+		    &vm->fault);
+		vm->start_request = 0;
+	}
+	answer_destroys(vm, f);
+	if (f != NULL) {
+		/* Kept, and so its slot: the next destroy tries again. */
+		log_warnx("vm stuck id=%s detail=\"%s\"", vm->id, f->text);
+		vm->state = VM_DEAD;
+		return;
+	}
+	log_info("vm released id=%s", vm->id);
+	vm_free(vm);
+}
+
+/* Kills what lives, then (from on_exit_of_vmm) removes what is left. */
+static void
+release(struct vm *vm)
+{
+	struct fault	 f;
+
+	vm->state = VM_RELEASING;
+	image_forget(vm);
+	close_spec(vm);
+	stop_timer(vm);
+	if (vm->pid != 0) {
+		/* Unlinked while open: the blocks are freed by QEMU's exit. */
+		if (vm->dir != -1)
+			reap_unlink_files(vm->dir);
+		vm_kill(vm);
+		return;
+	}
+	close_fd(&vm->dir);
+	close_fd(&vm->cgroup);
+	if (reap_start(vm->id, vm->uid, released, vm) == -1) {
+		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
+		released(&f, vm);
+	}
+}
+
+/* ---- start ---- */
+
+void
+vm_start_failed(struct vm *vm, const struct fault *f)
+{
+	if (vm->state != VM_STARTING && vm->state != VM_PREPARING)
+		return;
+	if (!vm->failed)
+		vm->fault = *f;
+	vm->failed = 1;
+	release(vm);
+}
+
+static void
+on_start_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct fault	 f;
+
+	(void)fd;
+	(void)what;
+	(void)fault_set(&f, E_START_FAILED,
+	    "the VMM's monitor did not answer within %d ms", VM_START_MS);
+	vm_start_failed(arg, &f);
+}
+
+int
+vm_set_process(struct vm *vm, pid_t pid, int pidfd, struct fault *f)
+{
+	vm->pid = pid;
+	vm->pidfd = pidfd;
+	vm->start_time = proc_start_time(pid);
+	vm->exit_ev = event_new(vmm.base, pidfd, EV_READ | EV_PERSIST,
+	    on_exit_of_vmm, vm);
+	if (vm->exit_ev == NULL || event_add(vm->exit_ev, NULL) == -1)
+		return fault_set(f, E_HOST_MEMORY, "out of memory");
+	return 0;
+}
+
+static void
+got_blank(int fd, const struct fault *why, void *arg)
+{
+	const struct timeval	 tv = { VM_START_MS / 1000,
+				    VM_START_MS % 1000 * 1000 };
+	struct vm		*vm = arg;
+	struct cgroup_limits	 limits;
+	struct fault		 f;
+
+	if (fd == -1) {
+		vm_start_failed(vm, why);
+		return;
+	}
+	vm->spec.blank_fd = fd;
+	limits.memory_bytes = ((uint64_t)vm->spec.memory_mib +
+	    VMM_OVERHEAD_MIB + (vm->spec.kvm ? 0 : VMM_TB_MIB)) << 20;
+	limits.vcpu = vm->spec.vcpu;
+	limits.pids = VMM_THREADS_MAX + vm->spec.vcpu;
+	vm->cgroup = cgroup_create(vm->id, &limits, &f);
+	if (vm->cgroup == -1) {
+		vm_start_failed(vm, &f);
+		return;
+	}
+	if (vm->cgroup == -2)
+		vm->cgroup = -1;
+	vm->state = VM_STARTING;
+	vm->start_ev = evtimer_new(vmm.base, on_start_deadline, vm);
+	if (vm->start_ev == NULL || evtimer_add(vm->start_ev, &tv) == -1) {
+		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
+		vm_start_failed(vm, &f);
+		return;
+	}
+	if (vmm.driver->start(vm, &vm->spec, &f) == -1)
+		vm_start_failed(vm, &f);
+	else
+		close_spec(vm);
+}
+
+static int
+make_directory(struct vm *vm, struct fault *f)
+{
+	if (mkdirat(vmm.vm_dir, vm->id, 0700) == -1) {
+		if (errno == EEXIST)
+			return fault_set(f, E_CONFLICT,
+			    "%s exists: destroy that VM first", vm->path);
+		return fault_errno(f, E_START_FAILED, "%s", vm->path);
+	}
+	vm->dir = openat(vmm.vm_dir, vm->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (vm->dir == -1)
+		return fault_errno(f, E_START_FAILED, "%s", vm->path);
+	return 0;
+}
+
+void
+vm_handle_start(struct msg *m)
+{
+	const struct m_parent_start_vm	*b = &m->body.parent_start_vm;
+	struct fault			 f;
+	struct vm			*vm;
+	int				 root;
+
+	if (vm_check_start(b, m->fd, &f) == -1)
+		goto fail;
+	if (vm_known_id(b->id) || vm_known_uid(b->uid)) {
+		(void)fault_set(&f, E_CONFLICT,
+		    "slot %u or id %s is still in use", b->slot, b->id);
+		goto fail;
+	}
+	root = image_open_root(b->template, &f);
+	if (root == -1)
+		goto fail;
+	vm = vm_new(b->id, b->generation, b->uid);
+	if (vm == NULL) {
+		(void)close(root);
+		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
+		goto fail;
+	}
+	vm->gid = b->gid;
+	vm->spec = (struct vm_spec){ .vcpu = b->vcpu,
+	    .memory_mib = b->memory_mib, .disk_mib = b->disk_mib,
+	    .kvm = b->kvm, .root_fd = root, .blank_fd = -1,
+	    .tap_fd = msg_take_fd(m) };
+	(void)strlcpy(vm->spec.mac, b->mac, sizeof(vm->spec.mac));
+	if (make_directory(vm, &f) == -1) {
+		/* Not ours to remove: answered as it is. */
+		vm_free(vm);
+		goto fail;
+	}
+	vm->start_request = m->request;
+	vm->state = VM_PREPARING;
+	image_get_blank(b->disk_mib, got_blank, vm);
+	return;
+fail:
+	answer_fail(m->request, b->id, b->generation, &f);
+}
+
+void
+vm_up(struct vm *vm)
+{
+	if (vm->state != VM_STARTING)
+		return;
+	stop_timer(vm);
+	vmm.driver->connect(vm, vm->start_request);
+}
+
+void
+vm_channel(struct vm *vm, uint64_t request, int fd, const struct fault *f)
+{
+	struct m_vmm_start_vm_ok	 started;
+	struct m_vmm_connect_vm_ok	 connected;
+
+	if (fd == -1 && vm->state == VM_STARTING) {
+		vm_start_failed(vm, f);
+	} else if (fd == -1) {
+		answer_fail(request, vm->id, vm->generation, f);
+	} else if (vm->state == VM_STARTING) {
+		memset(&started, 0, sizeof(started));
+		(void)strlcpy(started.id, vm->id, sizeof(started.id));
+		started.generation = vm->generation;
+		started.pid = (uint32_t)vm->pid;
+		started.start_time = vm->start_time;
+		vm->state = VM_RUNNING;
+		vm->start_request = 0;
+		log_info("vm started id=%s pid=%d uid=%u", vm->id, vm->pid,
+		    vm->uid);
+		(void)answer_vmm_start_vm_ok(vmm.parent, request, 0, &started,
+		    fd);
+	} else {
+		memset(&connected, 0, sizeof(connected));
+		(void)strlcpy(connected.id, vm->id, sizeof(connected.id));
+		connected.generation = vm->generation;
+		(void)answer_vmm_connect_vm_ok(vmm.parent, request, 0,
+		    &connected, fd);
+	}
+}
+
+/* ---- adopt, connect, booted, destroy ---- */
+
+static int
+adopt_process(struct vm *vm, pid_t pid, uint64_t start_time, struct fault *f)
+{
+	int	 pidfd;
+
+	/* The pidfd first: what is compared after it is about that process. */
+	pidfd = pidfd_open_cloexec(pid);
+	if (pidfd == -1)
+		return fault_errno(f, E_GONE, "process %d", pid);
+	if (proc_start_time(pid) != start_time || proc_uid(pid) != vm->uid) {
+		(void)close(pidfd);
+		return fault_set(f, E_GONE, "process %d is another one", pid);
+	}
+	vm->cgroup = cgroup_open(vm->id);
+	if (vm->cgroup != -1 && cgroup_contains(vm->cgroup, pid) == 0) {
+		(void)close(pidfd);
+		return fault_set(f, E_GONE,
+		    "process %d is not in the VM's cgroup", pid);
+	}
+	return vm_set_process(vm, pid, pidfd, f);
+}
+
+static int
+adopt(const struct m_parent_adopt_vm *b, struct fault *f)
+{
+	struct vm	*vm;
+
+	if (vm_check_slot(b->slot, b->uid, f) == -1)
+		return -1;
+	vm = vm_find(b->id);
+	if (vm != NULL && vm->state == VM_RUNNING &&
+	    vm->generation == b->generation && vm->pid == (pid_t)b->pid)
+		return 0;
+	if (vm != NULL || vm_known_uid(b->uid))
+		return fault_set(f, E_CONFLICT,
+		    "slot %u or id %s is still in use", b->slot, b->id);
+	vm = vm_new(b->id, b->generation, b->uid);
+	if (vm == NULL)
+		return fault_set(f, E_HOST_MEMORY, "out of memory");
+	vm->gid = b->uid;
+	vm->adopted = 1;
+	vm->state = VM_RUNNING;
+	vm->dir = openat(vmm.vm_dir, vm->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (vm->dir == -1)
+		(void)fault_errno(f, E_GONE, "%s", vm->path);
+	else if (adopt_process(vm, (pid_t)b->pid, b->start_time, f) == 0 &&
+	    vmm.driver->adopt(vm, f) == 0) {
+		log_info("vm adopted id=%s pid=%d uid=%u", vm->id, vm->pid,
+		    vm->uid);
+		return 0;
+	}
+	/* Left as it is: the parent destroys it, or the sweep does. */
+	vm_free(vm);
+	return -1;
+}
+
+void
+vm_handle_adopt(struct msg *m)
+{
+	const struct m_parent_adopt_vm	*b = &m->body.parent_adopt_vm;
+	struct m_vmm_adopt_vm_ok	 ok;
+	struct fault			 f;
+
+	if (adopt(b, &f) == -1) {
+		answer_fail(m->request, b->id, b->generation, &f);
+		return;
+	}
+	memset(&ok, 0, sizeof(ok));
+	(void)strlcpy(ok.id, b->id, sizeof(ok.id));
+	ok.generation = b->generation;
+	(void)answer_vmm_adopt_vm_ok(vmm.parent, m->request, 0, &ok);
+}
+
+void
+vm_handle_connect(struct msg *m)
+{
+	const struct m_parent_connect_vm	*b = &m->body.parent_connect_vm;
+	struct fault				 f;
+	struct vm				*vm;
+
+	vm = vm_find(b->id);
+	if (vm == NULL || vm->generation != b->generation ||
+	    vm->state != VM_RUNNING) {
+		(void)fault_set(&f, E_GONE, "%s does not run", b->id);
+		answer_fail(m->request, b->id, b->generation, &f);
+		return;
+	}
+	vmm.driver->connect(vm, m->request);
+}
+
+void
+vm_handle_booted(struct msg *m)
+{
+	const struct m_parent_vm_booted	*b = &m->body.parent_vm_booted;
+	struct vm			*vm;
+
+	vm = vm_find(b->id);
+	/* It may have died while this was on its way. */
+	if (vm == NULL || vm->generation != b->generation ||
+	    vm->state != VM_RUNNING)
+		return;
+	vm->booted = 1;
+	vmm.driver->booted(vm);
+}
+
+void
+vm_handle_destroy(struct msg *m)
+{
+	const struct m_parent_destroy_vm	*b = &m->body.parent_destroy_vm;
+	struct destroy				*d = NULL;
+	struct fault				 f;
+	struct vm				*vm;
+
+	if (vm_check_slot(b->slot, b->uid, &f) == -1)
+		goto fail;
+	vm = vm_find(b->id);
+	if (vm != NULL && (vm->generation != b->generation ||
+	    vm->uid != b->uid)) {
+		(void)fault_set(&f, E_CONFLICT,
+		    "%s has generation %llu and uid %u", b->id,
+		    (unsigned long long)vm->generation, vm->uid);
+		goto fail;
+	}
+	if (vm == NULL && vm_known_uid(b->uid)) {
+		(void)fault_set(&f, E_CONFLICT,
+		    "slot %u belongs to another VM now", b->slot);
+		goto fail;
+	}
+	d = calloc(1, sizeof(*d));
+	if (vm == NULL && d != NULL) {
+		/* Never seen: whatever carries that id or uid goes. */
+		vm = vm_new(b->id, b->generation, b->uid);
+		if (vm != NULL)
+			vm->state = VM_DEAD;
+	}
+	if (vm == NULL || d == NULL) {
+		free(d);
+		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
+		goto fail;
+	}
+	d->request = m->request;
+	TAILQ_INSERT_TAIL(&vm->destroys, d, entry);
+	if (vm->state == VM_RELEASING)
+		return;
+	if (!vm->failed)
+		(void)fault_set(&vm->fault, E_GONE, "destroyed while starting");
+	vm->failed = 1;
+	release(vm);
+	return;
+fail:
+	answer_fail(m->request, b->id, b->generation, &f);
+}
