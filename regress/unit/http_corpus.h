@@ -206,6 +206,12 @@ static const struct corpus_row corpus[] = {
 	    "\r\n", BAD),
 	ROW("3.2.2", "empty brackets", "GET http://[]/ HTTP/1.1\r\n" H "\r\n",
 	    BAD),
+	ROW("3.2.2", "no IPv6 in brackets", "GET http://[::g]/ HTTP/1.1\r\n" H
+	    "\r\n", BAD),
+	ROW("3.2.2", "text after the brackets", "GET http://[::1]x/ HTTP/1.1\r\n"
+	    H "\r\n", BAD),
+	ROW("3.2.2", "absolute-form, bad query", "GET http://a?<> HTTP/1.1\r\n" H
+	    "\r\n", BAD),
 	ROW("3.2", "fragment", "GET /a#b HTTP/1.1\r\n" H "\r\n", BAD),
 	ROW("RFC 3986 2.1", "percent alone", "GET /% HTTP/1.1\r\n" H "\r\n",
 	    BAD),

@@ -189,6 +189,8 @@ check_accept(void)
 		{ "Accept: application/json;q=\"1\"\r\n", -E_BAD_HEADER },
 		{ "Accept: application/json text/html\r\n", -E_BAD_HEADER },
 		{ "Accept: json\r\n", -E_BAD_HEADER },
+		{ "Accept: application/json;x\r\n", -E_BAD_HEADER },
+		{ "Accept: application/json;x=\"a\\\r\n", -E_BAD_HEADER },
 		{ "Accept: application/json;x=\"a\r\n", -E_BAD_HEADER }
 	};
 	unsigned int	 chosen;

@@ -350,6 +350,71 @@ check_nested_faults(void)
 	json_object_put(v);
 }
 
+/* The ways out of each getter that the cases above do not take. */
+static void
+check_wrong_types(void)
+{
+	struct json_reader	 r, sub;
+	struct json_object	*v, *array = NULL;
+	const char		*text = NULL;
+	char			 name[8];
+	uint32_t		 u = 0;
+	int64_t			 i = 0;
+	size_t			 n = 0, k;
+	int			 there = 1;
+
+	v = open_text(&r, "{\"x\":\"\",\"a\":[1]}");
+	is_int(json_take_i64(&r, "x", JSON_REQUIRED, 0, 1, &i), -E_BAD_MEMBER,
+	    "json: a string is no i64");
+	is_int(json_take_i64(&r, "x", JSON_REQUIRED, 0, 1, &i), -E_BAD_MEMBER,
+	    "json: after a fault nothing is taken: i64");
+	is_int(json_take_text(&r, "x", JSON_REQUIRED, 0, 1, &text, NULL),
+	    -E_BAD_MEMBER, "json: nor a text");
+	is_int(json_take_object(&r, "x", JSON_REQUIRED, &sub, &there),
+	    -E_BAD_MEMBER, "json: nor an object");
+	ok(text == NULL && there == 0, "json: outputs are as they were");
+	is_int(json_array_open(&r, "a", array, 0, &sub), -E_BAD_MEMBER,
+	    "json: nor an element");
+	is_int(json_refuse(&r, "x", E_INTERNAL, "later"), -E_BAD_MEMBER,
+	    "json: the first fault stays, too");
+	json_object_put(v);
+
+	v = open_text(&r, "{\"x\":\"\",\"a\":[1]}");
+	(void)json_take_array(&r, "a", JSON_REQUIRED, 1, &array, &n);
+	is_int(json_array_open(&r, "a", array, 0, &sub), -E_BAD_MEMBER,
+	    "json: an element that is no object");
+	is_str(err.detail, "member \"a[0]\": must be an object",
+	    "json: is named");
+	json_object_put(v);
+	v = open_text(&r, "{\"x\":\"\"}");
+	is_int(json_take_object(&r, "x", JSON_REQUIRED, &sub, &there),
+	    -E_BAD_MEMBER, "json: a string is no object");
+	json_object_put(v);
+	v = open_text(&r, "{\"i\":5}");
+	is_int(json_take_i64(&r, "i", JSON_REQUIRED, -4, 4, &i),
+	    -E_OUT_OF_RANGE, "json: i64 out of its range");
+	is_int(json_take_i64(&r, "y", JSON_OPTIONAL, -4, 4, &i),
+	    -E_OUT_OF_RANGE, "json: stays");
+	json_object_put(v);
+	v = open_text(&r, "{}");
+	ok(json_take_object(&r, "o", JSON_OPTIONAL, &sub, &there) == 0 &&
+	    !there && json_take_u32(&sub, "n", JSON_OPTIONAL, 1, 2, &u) == 0 &&
+	    !json_has(&sub, "n") && json_end(&sub) == 0 && json_end(&r) == 0,
+	    "json: an object that is not there has nothing");
+	for (k = 0; k <= JSON_TAKEN_MAX; k++)
+		(void)json_take_u32(&r, "n", JSON_OPTIONAL, 0, 1, &u);
+	is_int(json_end(&r), -E_INTERNAL, "json: more members than are allowed");
+	json_object_put(v);
+	v = open_text(&r, "{\"x\":1}");
+	is_int(json_refuse(&r, "x", E_BAD_MEMBER, "%0600d", 0), -E_BAD_MEMBER,
+	    "json: a very long reason");
+	ok(strlen(err.detail) < SBX_DETAIL_MAX && strlen(err.detail) > 200,
+	    "json: is cut");
+	is_int(json_take_string(&r, "x", JSON_REQUIRED, 0, name, 8),
+	    -E_BAD_MEMBER, "json: and stays");
+	json_object_put(v);
+}
+
 static void
 check_writer(void)
 {
@@ -452,6 +517,7 @@ main(void)
 	check_strings();
 	check_nested();
 	check_nested_faults();
+	check_wrong_types();
 	check_writer();
 	check_base64();
 	return done_testing();
