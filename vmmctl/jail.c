@@ -258,7 +258,7 @@ child(struct jail_spec *s, int err_pipe)
 
 	reset_signals();
 	(void)setsid();
-	(void)umask(077);
+	(void)umask(022);	/* the slot's uid walks through the jail's folders */
 	prefer_for_oom();
 	if (s->prepare != NULL && s->prepare(s, s->prepare_arg, &f) == -1)
 		report(err_pipe, &f);
@@ -269,6 +269,7 @@ child(struct jail_spec *s, int err_pipe)
 	if (build_root(s, &f) == -1 || enter_root(s, &f) == -1 ||
 	    place_fds(s, &err_pipe, &f) == -1 || drop_privileges(s, &f) == -1)
 		report(err_pipe, &f);
+	(void)umask(077);
 	execve(s->argv[0], s->argv, env);
 	(void)fault_errno(&f, E_START_FAILED, "execute %s", s->argv[0]);
 	report(err_pipe, &f);

@@ -9,6 +9,7 @@
  * the capabilities that jails need.
  */
 #include <sys/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -81,7 +82,8 @@ setup(const struct m_parent_setup_vmm *b)
 static void
 confine(void)
 {
-	const struct confine	 c = {
+	struct rlimit		 rl;
+	struct confine		 c = {
 		.caps = CONFINE_CAP(CAP_SYS_ADMIN) |	/* namespaces, mounts */
 		    CONFINE_CAP(CAP_MKNOD) |		/* /dev/kvm in a jail */
 		    CONFINE_CAP(CAP_CHOWN) |		/* ... for its uid */
@@ -91,12 +93,15 @@ confine(void)
 		    CONFINE_CAP(CAP_KILL) |
 		    CONFINE_CAP(CAP_DAC_OVERRIDE),	/* templates of others */
 		.keep_bounding = 1,
-		.nofile = VMM_NOFILE,
 		.mode = CONFINE_DENY,
 		.calls = confine_deny_calls,
 		.ncalls = confine_deny_ncalls
 	};
 
+	/* A container may allow less, and not let us raise it. */
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("RLIMIT_NOFILE");
+	c.nofile = rl.rlim_max < VMM_NOFILE ? rl.rlim_max : VMM_NOFILE;
 	confine_apply(&c);
 }
 
