@@ -5,6 +5,7 @@
  * file of its own so that a test can try the very table.
  */
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <fcntl.h>
@@ -19,9 +20,9 @@ static const struct confine_call calls[] = {
 	CALL(recvmsg), CALL(sendmsg), CALL(accept4), CALL(shutdown),
 	CALL(poll), CALL(epoll_ctl), CALL(epoll_wait),
 	CALL_IF(fcntl, 1, F_GETFL, F_SETFL, F_GETFD, F_SETFD, F_DUPFD_CLOEXEC),
-	/* Memory. */
-	CALL(brk), CALL(mmap), CALL(munmap), CALL(mremap), CALL(madvise),
-	CALL(futex),
+	/* Memory; nothing becomes executable. */
+	CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CALL(futex),
+	CALL_IF(mmap, 2, PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE),
 	/* Time, where the vDSO has to ask the kernel; randomness. */
 	CALL(clock_gettime), CALL(gettimeofday), CALL(getrandom),
 	/* SIGTERM, and the end. */

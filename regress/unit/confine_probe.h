@@ -7,14 +7,19 @@
 #ifndef SBX_CONFINE_PROBE_H
 #define SBX_CONFINE_PROBE_H
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -236,5 +241,73 @@ probe_kills(const struct probe_filter *f, const struct probe *list, size_t n)
 	}
 	return bad;
 }
+
+/* What front and netd may never do, by name: each is tried for real. */
+static const struct {
+	const char	*name;
+	int		 nr;
+	long		 args[6];
+} probe_forbidden[] = {
+#define TRY(name, ...)	{ #name, SYS_##name, { __VA_ARGS__ } }
+	TRY(open, (long)"/etc/passwd", O_RDONLY),
+	TRY(openat2, AT_FDCWD, (long)"/etc/passwd", 0, 24),
+	TRY(creat, (long)"/tmp/x", 0600),
+	TRY(socket, AF_INET, SOCK_STREAM, 0),
+	TRY(socket, AF_UNIX, SOCK_STREAM, 0),
+	TRY(socket, AF_NETLINK, SOCK_RAW, 0),
+	TRY(socket, AF_PACKET, SOCK_RAW, 0),
+	TRY(connect, 0, 0, 0), TRY(bind, 0, 0, 0), TRY(listen, 0, 1),
+	TRY(accept4, 0, 0, 0, 0), TRY(socketpair, AF_UNIX, SOCK_STREAM, 0, 0),
+	TRY(execve, (long)"/bin/true", 0, 0),
+	TRY(execveat, AT_FDCWD, (long)"/bin/true", 0, 0, 0),
+	TRY(fork, 0), TRY(vfork, 0), TRY(clone, SIGCHLD), TRY(clone3, 0, 0),
+	TRY(ptrace, 16, 1), TRY(process_vm_readv, 1, 0, 0, 0, 0, 0),
+	TRY(process_vm_writev, 1, 0, 0, 0, 0, 0), TRY(kcmp, 1, 1, 0, 0, 0),
+	TRY(mount, 0, 0, 0, 0, 0), TRY(umount2, (long)"/", 0),
+	TRY(pivot_root, 0, 0), TRY(chroot, (long)"/"), TRY(chdir, (long)"/"),
+	TRY(fchdir, 0), TRY(unshare, CLONE_NEWUSER), TRY(setns, 0, 0),
+	TRY(bpf, 0, 0, 0), TRY(io_uring_setup, 1, 0),
+	TRY(keyctl, 0, 0), TRY(add_key, 0, 0, 0, 0, 0),
+	TRY(request_key, 0, 0, 0, 0), TRY(userfaultfd, 0),
+	TRY(perf_event_open, 0, 0, 0, 0, 0), TRY(kexec_load, 0, 0, 0, 0),
+	TRY(init_module, 0, 0, 0), TRY(finit_module, 0, 0, 0),
+	TRY(delete_module, 0, 0), TRY(swapon, 0, 0),
+	TRY(mknod, (long)"/tmp/x", S_IFCHR, 0), TRY(mkdir, (long)"/tmp/x", 0),
+	TRY(unlink, (long)"/tmp/none"), TRY(rename, 0, 0),
+	TRY(chmod, (long)"/tmp/none", 0), TRY(chown, (long)"/tmp/none", 0, 0),
+	TRY(link, 0, 0), TRY(symlink, 0, 0), TRY(truncate, 0, 0),
+	TRY(readlink, 0, 0, 0), TRY(getdents64, 0, 0, 0),
+	TRY(setuid, 0), TRY(setresuid, 0, 0, 0), TRY(setresgid, 0, 0, 0),
+	TRY(setgroups, 0, 0), TRY(capset, 0, 0), TRY(prctl, 0),
+	TRY(seccomp, 0, 0, 0), TRY(kill, 1, 0), TRY(tkill, 1, 0),
+	TRY(pidfd_open, 1, 0), TRY(pidfd_getfd, 0, 0, 0),
+	TRY(memfd_create, (long)"x", 0), TRY(shmget, 0, 0, 0),
+	TRY(personality, 0), TRY(sethostname, 0, 0), TRY(settimeofday, 0, 0),
+	TRY(setrlimit, 0, 0), TRY(prlimit64, 0, 0, 0, 0),
+	TRY(open_by_handle_at, 0, 0, 0), TRY(fanotify_init, 0, 0),
+	TRY(inotify_init1, 0), TRY(setpriority, 0, 0, 0), TRY(iopl, 3),
+	TRY(modify_ldt, 0, 0, 0), TRY(arch_prctl, 0, 0),
+	TRY(mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+	    -1, 0),
+	TRY(mmap, 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	TRY(mprotect, 0, 0, PROT_READ | PROT_EXEC),
+	TRY(pkey_mprotect, 0, 0, PROT_READ | PROT_EXEC, 0),
+	TRY(ioctl, 0, 0x5412), /* TIOCSTI */
+	TRY(ioctl, 0, 0x400454cb), /* TUNSETPERSIST */
+	TRY(ioctl, 0, 0x8914), /* SIOCSIFFLAGS */
+	TRY(ioctl, 0, 0xae01), /* KVM_CREATE_VM */
+#undef TRY
+};
+#define PROBE_FORBIDDEN							\
+	(sizeof(probe_forbidden) / sizeof(probe_forbidden[0]))
+
+/* A sanitizer needs some of these itself; which is not our concern. */
+#ifdef SBX_SANITIZER
+#define PROBE_SANITIZED(nr)	((nr) != SYS_socket && (nr) != SYS_execve)
+#else
+#define PROBE_SANITIZED(nr)	0
+#endif
+
 
 #endif

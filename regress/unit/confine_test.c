@@ -7,15 +7,8 @@
  */
 /* objs: netd/netd_confine.o */
 #include <sys/capability.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-
-#include <fcntl.h>
-#include <linux/if_tun.h>
-#include <sched.h>
 
 #include "test.h"
 #include "confine_probe.h"
@@ -42,64 +35,6 @@ static const struct probe netd_calls[] = {
 };
 #define NETD_CALLS	(sizeof(netd_calls) / sizeof(netd_calls[0]))
 
-/* What no process of ours may ever do, by name: each is tried for real. */
-static const struct {
-	const char	*name;
-	int		 nr;
-	long		 args[6];
-} forbidden[] = {
-#define TRY(name, ...)	{ #name, SYS_##name, { __VA_ARGS__ } }
-	TRY(open, (long)"/etc/passwd", O_RDONLY),
-	TRY(openat2, AT_FDCWD, (long)"/etc/passwd", 0, 24),
-	TRY(creat, (long)"/tmp/x", 0600),
-	TRY(socket, AF_INET, SOCK_STREAM, 0),
-	TRY(socket, AF_UNIX, SOCK_STREAM, 0),
-	TRY(socket, AF_NETLINK, SOCK_RAW, 0),
-	TRY(socket, AF_PACKET, SOCK_RAW, 0),
-	TRY(connect, 0, 0, 0), TRY(bind, 0, 0, 0), TRY(listen, 0, 1),
-	TRY(accept4, 0, 0, 0, 0), TRY(socketpair, AF_UNIX, SOCK_STREAM, 0, 0),
-	TRY(execve, (long)"/bin/true", 0, 0),
-	TRY(execveat, AT_FDCWD, (long)"/bin/true", 0, 0, 0),
-	TRY(fork, 0), TRY(vfork, 0), TRY(clone, SIGCHLD), TRY(clone3, 0, 0),
-	TRY(ptrace, 16, 1), TRY(process_vm_readv, 1, 0, 0, 0, 0, 0),
-	TRY(process_vm_writev, 1, 0, 0, 0, 0, 0), TRY(kcmp, 1, 1, 0, 0, 0),
-	TRY(mount, 0, 0, 0, 0, 0), TRY(umount2, (long)"/", 0),
-	TRY(pivot_root, 0, 0), TRY(chroot, (long)"/"), TRY(chdir, (long)"/"),
-	TRY(fchdir, 0), TRY(unshare, CLONE_NEWUSER), TRY(setns, 0, 0),
-	TRY(bpf, 0, 0, 0), TRY(io_uring_setup, 1, 0),
-	TRY(keyctl, 0, 0), TRY(add_key, 0, 0, 0, 0, 0),
-	TRY(request_key, 0, 0, 0, 0), TRY(userfaultfd, 0),
-	TRY(perf_event_open, 0, 0, 0, 0, 0), TRY(kexec_load, 0, 0, 0, 0),
-	TRY(init_module, 0, 0, 0), TRY(finit_module, 0, 0, 0),
-	TRY(delete_module, 0, 0), TRY(swapon, 0, 0),
-	TRY(mknod, (long)"/tmp/x", S_IFCHR, 0), TRY(mkdir, (long)"/tmp/x", 0),
-	TRY(unlink, (long)"/tmp/none"), TRY(rename, 0, 0),
-	TRY(chmod, (long)"/tmp/none", 0), TRY(chown, (long)"/tmp/none", 0, 0),
-	TRY(link, 0, 0), TRY(symlink, 0, 0), TRY(truncate, 0, 0),
-	TRY(readlink, 0, 0, 0), TRY(getdents64, 0, 0, 0),
-	TRY(setuid, 0), TRY(setresuid, 0, 0, 0), TRY(setresgid, 0, 0, 0),
-	TRY(setgroups, 0, 0), TRY(capset, 0, 0), TRY(prctl, 0),
-	TRY(seccomp, 0, 0, 0), TRY(kill, 1, 0), TRY(tkill, 1, 0),
-	TRY(pidfd_open, 1, 0), TRY(pidfd_getfd, 0, 0, 0),
-	TRY(memfd_create, (long)"x", 0), TRY(shmget, 0, 0, 0),
-	TRY(personality, 0), TRY(sethostname, 0, 0), TRY(settimeofday, 0, 0),
-	TRY(setrlimit, 0, 0), TRY(prlimit64, 0, 0, 0, 0),
-	TRY(open_by_handle_at, 0, 0, 0), TRY(fanotify_init, 0, 0),
-	TRY(inotify_init1, 0), TRY(setpriority, 0, 0, 0), TRY(iopl, 3),
-	TRY(modify_ldt, 0, 0, 0), TRY(arch_prctl, 0, 0),
-	TRY(mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-	    -1, 0),
-	TRY(mmap, 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-	TRY(mprotect, 0, 0, PROT_READ | PROT_EXEC),
-	TRY(pkey_mprotect, 0, 0, PROT_READ | PROT_EXEC, 0),
-	TRY(ioctl, 0, 0x5412), /* TIOCSTI */
-	TRY(ioctl, 0, 0x400454cb), /* TUNSETPERSIST */
-	TRY(ioctl, 0, 0x8914), /* SIOCSIFFLAGS */
-	TRY(ioctl, 0, 0xae01), /* KVM_CREATE_VM */
-#undef TRY
-};
-
 static void
 test_netd(void)
 {
@@ -118,17 +53,13 @@ test_netd(void)
 	    "netd: filter and stated list agree for -1 to %d", PROBE_LAST);
 	is_int(probe_kills(&f, netd_calls, NETD_CALLS), 0,
 	    "netd: every other number kills, for real");
-	for (i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
-#ifdef SBX_SANITIZER
-		if (probe_find(netd_calls, NETD_CALLS, forbidden[i].nr) != NULL &&
-		    forbidden[i].nr != SYS_mmap && forbidden[i].nr != SYS_ioctl)
-			continue;
-#endif
-		ok(probe_killed(probe_child(&f, forbidden[i].nr,
-		    forbidden[i].args)), "netd: %s (%lx, %lx, %lx) kills",
-		    forbidden[i].name, forbidden[i].args[0],
-		    forbidden[i].args[1], forbidden[i].args[2]);
-	}
+	for (i = 0; i < PROBE_FORBIDDEN; i++)
+		if (!PROBE_SANITIZED(probe_forbidden[i].nr))
+			ok(probe_killed(probe_child(&f, probe_forbidden[i].nr,
+			    probe_forbidden[i].args)), "netd: %s (%lx, %lx, %lx) "
+			    "kills", probe_forbidden[i].name,
+			    probe_forbidden[i].args[0], probe_forbidden[i].args[1],
+			    probe_forbidden[i].args[2]);
 }
 
 /* A call through the 32-bit gate has other numbers: 20 is getpid there. */
