@@ -7,6 +7,7 @@
 
 #include <event2/buffer.h>
 
+#include "clock.h"
 #include "conn.h"
 #include "json.h"
 #include "log.h"
@@ -20,6 +21,7 @@ put_head(struct conn *c, struct http_reply *r)
 
 	r->request_id = c->request_id;
 	r->close = !c->keep && r->status != 101;
+	r->date_s = walltime_now().ms / 1000;
 	n = http_put_reply(head, sizeof(head), r);
 	if (n < 0 || evbuffer_add(c->out, head, (size_t)n) == -1) {
 		log_warnx("reply of status %u could not be written", r->status);
@@ -40,6 +42,8 @@ void
 conn_request_done(struct conn *c)
 {
 	c->user = NULL;
+	/* The next request may be refused before its method is known. */
+	c->method = HTTP_M_OTHER;
 	if (c->body != NULL) {
 		evbuffer_free(c->body);
 		c->body = NULL;

@@ -57,6 +57,17 @@ def health(t):
             c.read_response("HEAD")
             t.equal(c.request("GET", "/healthz").status, 200,
                     "after a HEAD the connection goes on")
+            t.ok(re.fullmatch(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} "
+                              r"\d{4} \d\d:\d\d:\d\d GMT",
+                              r.header("date") or ""), "a reply has its Date",
+                 r.fields)
+        with api.Conn(f.path) as c:
+            c.send_request("HEAD", "/healthz")
+            c.read_response("HEAD")
+            c.send(b"nonsense\r\n\r\n")
+            r = c.read_response()
+            t.ok(r.status == 400 and r.json()["code"] == "bad_http",
+                 "nonsense after a HEAD -> a problem with its body", r.body)
         f.on["FRONT_GET_HEALTH"] = lambda m: f.answer(
             m, "PARENT_GIVE_HEALTH", driver="qemu")
         t.equal(f.api.request("GET", "/healthz").json()["notes"], [],
