@@ -37,14 +37,17 @@ main(void)
 	is_int(c.caps, 0, "front: no capability");
 	is_int(c.keep_bounding, 0, "front: no bounding set");
 	is_int(c.mode, CONFINE_ALLOW, "front: what is not listed kills");
-#ifndef SBX_SANITIZER
-	ok(c.ncalls <= 35, "front: %zu calls, at most 35", c.ncalls);
-	is_int(c.ncalls, FRONT_CALLS, "front: as many calls as stated");
-	is_int(probe_numbers(&f, front_calls, FRONT_CALLS), 0,
-	    "front: filter and stated list agree for -1 to %d", PROBE_LAST);
-	is_int(probe_kills(&f, front_calls, FRONT_CALLS), 0,
-	    "front: every other number kills, for real");
-#endif
+	if (PROBE_SANITIZER) {
+		skip("a sanitizer needs more", "front: the list");
+	} else {
+		ok(c.ncalls <= 35, "front: %zu calls, at most 35", c.ncalls);
+		is_int(c.ncalls, FRONT_CALLS, "front: as many calls as stated");
+		is_int(probe_numbers(&f, front_calls, FRONT_CALLS), 0,
+		    "front: filter and stated list agree for -1 to %d",
+		    PROBE_LAST);
+		is_int(probe_kills(&f, front_calls, FRONT_CALLS), 0,
+		    "front: every other number kills, for real");
+	}
 	for (i = 0; i < PROBE_FORBIDDEN; i++)
 		if (!PROBE_SANITIZED(probe_forbidden[i].nr) &&
 		    probe_forbidden[i].nr != SYS_accept4)

@@ -304,10 +304,12 @@ static const struct {
 
 /* A sanitizer needs some of these itself; which is not our concern. */
 #ifdef SBX_SANITIZER
-#define PROBE_SANITIZED(nr)	((nr) != SYS_socket && (nr) != SYS_execve)
+#define PROBE_SANITIZER		1
 #else
-#define PROBE_SANITIZED(nr)	0
+#define PROBE_SANITIZER		0
 #endif
+#define PROBE_SANITIZED(nr)						\
+	(PROBE_SANITIZER && (nr) != SYS_socket && (nr) != SYS_execve)
 
 
 #endif
