@@ -142,9 +142,6 @@ cmd_rm(int argc, char *argv[])
 			say("rm: %.64s: %s", argv[i], f.text);
 			if (status == CTL_OK)
 				status = (int)f.code;
-		} else if (!ctl.json && !ctl.quiet) {
-			text_print(id);
-			text_print("\n");
 		}
 		if (id[0] == '\0')
 			continue;

@@ -127,25 +127,32 @@ text_flush(void)
 }
 
 /*
- * Control characters from 0x7f to 0x9f are legal inside JSON strings and
- * commands to some terminals; outside of strings they cannot be.
+ * What a terminal may obey is legal inside JSON strings; outside of strings it
+ * cannot be.  So it is escaped wherever it stands.
  */
 void
 text_json_line(const char *s, size_t len)
 {
 	const unsigned char	*p = (const unsigned char *)s;
-	char			 esc[8];
-	size_t			 i;
+	uint32_t		 c;
+	size_t			 i, n;
+	char			 out[16];
 
-	for (i = 0; i < len; i++) {
-		if (p[i] == 0x7f || (p[i] == 0xc2 && i + 1 < len &&
-		    p[i + 1] < 0xa0)) {
-			(void)snprintf(esc, sizeof(esc), "\\u%04x",
-			    p[i] == 0x7f ? 0x7f : p[++i]);
-			text_print(esc);
-		} else if (putchar(p[i]) == EOF) {
-			stdout_failed();
+	for (i = 0; i < len; i += n) {
+		n = utf8_char(p + i, len - i);
+		if (n == 0)
+			n = 1;
+		c = n == 1 ? p[i] : code_point(p + i, n);
+		if (harmless(c)) {
+			memcpy(out, p + i, n);
+			out[n] = '\0';
+		} else if (c < 0x10000) {
+			(void)snprintf(out, sizeof(out), "\\u%04x", c);
+		} else {
+			(void)snprintf(out, sizeof(out), "\\u%04x\\u%04x",
+			    0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
 		}
+		text_print(out);
 	}
 	text_print("\n");
 }
