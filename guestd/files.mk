@@ -36,3 +36,13 @@ $(B)/guestd: $(GUESTD_OBJS)
 	musl-gcc -nostartfiles -static -s -Wl,-pie,--no-dynamic-linker,-z,text \
 	    -Wl,--gc-sections,-z,noexecstack,-z,relro,-z,now -o $@ \
 	    $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $^ $(MUSL_LIB)/crtn.o
+
+# The same for the host's libc and under sanitizers: what regress/guest drives
+# when it is there.
+ifeq ($(SAN),1)
+PROGRAMS	+= $(B)/regress/guestd-san
+
+$(B)/regress/guestd-san: $(GUESTD_SRCS:%.c=$(B)/obj/guestd/%.o) $(LIBCOMMON)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+endif

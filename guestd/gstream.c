@@ -320,6 +320,24 @@ stream_frame(const struct gp_frame *f)
 }
 
 /*
+ * The first of a turn has the queue's room before the others: each turn it is
+ * another one.
+ */
+void
+streams_rotate(void)
+{
+	struct stream	**end = &streams, *first = streams;
+
+	if (first == NULL || first->next == NULL)
+		return;
+	while (*end != NULL)
+		end = &(*end)->next;
+	streams = first->next;
+	first->next = NULL;
+	*end = first;
+}
+
+/*
  * A command of our own that does nothing.  Under software emulation the first
  * fork, exec and cgroup of a guest take 50 ms longer than the second; this one
  * is made while the host still tells its client that the sandbox is there.

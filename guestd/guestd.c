@@ -256,6 +256,7 @@ turn(void)
 	ps.count = 0;
 	ps.deadline_us = UINT64_MAX;
 	poll_add(guest.signal_fd, POLLIN, signal_event, NULL);
+	streams_rotate();
 	for (s = streams; s != NULL; s = s->next)
 		cmd_poll(s);
 	streams_sweep();

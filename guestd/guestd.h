@@ -179,6 +179,7 @@ struct stream {
 extern struct stream *streams;
 void	streams_init(uint64_t memory_bytes);
 int	stream_frame(const struct gp_frame *);
+void	streams_rotate(void);
 void	streams_lose(void);
 void	stream_warm_up(void);
 void	streams_sweep(void);

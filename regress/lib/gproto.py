@@ -147,6 +147,7 @@ class Wire:
         self.timeout = timeout
         self.buf = bytearray()
         self.at = 0             # start of what is unread in buf
+        self.scan_from = 0      # start of what may hold a sync record
         self.bytes_in = 0
         sock.setblocking(False)
 
@@ -163,9 +164,11 @@ class Wire:
             return False
         if not data:
             raise EOFError("the other side has closed the channel")
-        if self.at > 1 << 20 or self.at == len(self.buf):
-            del self.buf[:self.at]
-            self.at = 0
+        if self.at > 1 << 20 or (self.at > 32 and self.at == len(self.buf)):
+            cut = self.at - 32
+            del self.buf[:cut]
+            self.at -= cut
+            self.scan_from = max(self.scan_from - cut, 0)
         self.buf += data
         self.bytes_in += len(data)
         return True
@@ -207,21 +210,24 @@ class Wire:
         return Frame(ftype, flags, stream, bytes(self.buf[start:self.at]))
 
     def find_sync(self):
-        """The nonce of the first sync record in the buffer, else None."""
-        hit = self.buf.find(MAGIC, self.at)
+        """The nonce of the next sync record in the buffer, else None.
+
+        A host that died within its record leaves a short one: the next one's
+        magic is then inside of what looks like the nonce, so the search goes
+        on there while reading goes on behind it.
+        """
+        hit = self.buf.find(MAGIC, self.scan_from)
         if hit < 0:
-            self.at = max(self.at, len(self.buf) - len(MAGIC) + 1)
+            self.scan_from = max(self.scan_from,
+                len(self.buf) - len(MAGIC) + 1)
+            self.at = max(self.at, self.scan_from)
             return None
-        self.at = hit
         if len(self.buf) - hit < 32:
+            self.at = max(self.at, hit)
             return None
-        nonce = bytes(self.buf[hit + 16:hit + 32])
+        self.scan_from = hit + 1
         self.at = hit + 32
-        if MAGIC in nonce or any(nonce.endswith(MAGIC[:n])
-                for n in range(1, 16)):
-            # Cut short by a host that died: the next record starts in it.
-            self.at = hit + 16
-        return nonce
+        return bytes(self.buf[hit + 16:hit + 32])
 
 
 class Result:
@@ -726,12 +732,13 @@ class Guest:
     def _serve(self):
         self._sync()
         while not self.gone:
-            hit = self.wire.buf.find(MAGIC, self.wire.at)
+            hit = self.wire.buf.find(MAGIC, self.wire.scan_from)
             if hit >= 0 and len(self.wire.buf) - hit >= 32:
-                self.wire.at = hit
                 self._synced(self.wire.find_sync())
                 continue
-            f = self.wire.next_frame() if hit != self.wire.at else None
+            f = self.wire.next_frame() if hit < 0 else None
+            if f is not None:
+                self.wire.scan_from = self.wire.at
             if f is None:
                 self.wire.read_some(3600)
                 continue
