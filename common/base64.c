@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Base64 (RFC 4648, section 4).  Decoding is exact: the bits that padding leaves
- * over must be 0 (section 3.5), and nothing outside the alphabet is skipped
- * (section 3.3).
+ * Base64 (RFC 4648, section 4).  Decoding is exact: the bits that padding
+ * leaves over must be 0 (section 3.5), and nothing outside the alphabet is
+ * skipped (section 3.3).
  */
 #include "base64.h"
 

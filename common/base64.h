@@ -15,8 +15,9 @@
 #define BASE64_BYTES(n)		((n) / 4 * 3)
 
 /*
- * Writes BASE64_LEN(len) characters and a NUL; returns the number of characters.
- * A long input can go in pieces when all but the last are multiples of 3 bytes.
+ * Writes BASE64_LEN(len) characters and a NUL; returns the number of
+ * characters.  A long input can go in pieces when all but the last are
+ * multiples of 3 bytes.
  */
 size_t	base64_encode(char *, const void *, size_t len);
 /*

@@ -2,8 +2,8 @@
 /*
  * The JSON parser (RFC 8259; section numbers are its own).  Builds json-c's
  * objects itself: json-c's tokener takes single quotes, NaN, a key twice (the
- * last wins), lone surrogates, raw control bytes and numbers out of range, and a
- * second pass before it would have to agree with it on every text.  Used by
+ * last wins), lone surrogates, raw control bytes and numbers out of range, and
+ * a second pass before it would have to agree with it on every text.  Used by
  * front, parent, vmm and sandboxctl; the text may be hostile.  No recursion.
  */
 #include <errno.h>
@@ -22,11 +22,11 @@
 
 struct parser {
 	const char		*start, *p, *end;
-	size_t			 left;		/* values and keys still allowed */
+	size_t			 left;		/* values, keys still allowed */
 	struct json_object	*root;
 	struct json_object	*stack[JSON_DEPTH_MAX];	/* borrowed from root */
 	unsigned int		 depth;
-	int			 fresh;		/* the last of them is just open */
+	int			 fresh;		/* the last is just open */
 	char			*key;		/* of the value to come */
 	char			*scratch;	/* as long as the text */
 	struct json_error	*err;
@@ -140,7 +140,8 @@ unicode_escape(struct parser *ps, char *out, size_t *n)
 static int
 escape(struct parser *ps, char *out, size_t *n)
 {
-	static const char	 from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	static const char	 from[] = "\"\\/bfnrt";
+	static const char	 to[] = "\"\\/\b\f\n\r\t";
 	const char		*f;
 
 	if (ps->p == ps->end)
@@ -197,7 +198,7 @@ digits(const char *p, const char *end)
 	return n;
 }
 
-/* The form of a number (6): its length, 0 if it has none; *whole: no fraction. */
+/* The form of a number (6): its length, 0 if none; *whole: no fraction. */
 static size_t
 number_form(const struct parser *ps, int *whole)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Strict JSON (RFC 8259; where it leaves a choice, we refuse): a parser that
- * builds json-c's objects, typed getters over them, and a writer.  json-c's own
- * tokener is not used: it lets through what the RFC refuses.  Runs in front,
- * parent (ledger), vmm (QEMU's replies) and sandboxctl; the text may be hostile.
+ * builds json-c's objects, typed getters over them, and a writer.  json-c's
+ * own tokener is not used: it lets through what the RFC refuses.  Runs in
+ * front, parent (ledger), vmm (QEMU's replies) and sandboxctl; the text may be
+ * hostile.
  *
  * Refused: anything outside the grammar, a byte order mark, bad UTF-8, lone
  * surrogates, NUL (also as \u0000), a key twice in one object (compared after
- * escapes are resolved), more than JSON_DEPTH_MAX levels, more values than asked
- * for, integers outside -2^63 .. 2^64-1, other numbers that no double holds.
+ * escapes are resolved), more than JSON_DEPTH_MAX levels, more values than
+ * asked for, integers outside -2^63 .. 2^64-1, other numbers that no double
+ * holds.
  */
 #ifndef SBX_JSON_H
 #define SBX_JSON_H
@@ -40,9 +42,10 @@ int	json_parse(const char *, size_t, size_t values_max,
  * json_end(), which refuses members that nobody took.  The first fault sticks
  * (later calls do nothing and return it too), so a caller may check only
  * json_end().  A member that is absent and not needed leaves its output alone.
- * null is a wrong type.  Everything taken is borrowed from the object.
- * All return 0 or the negative code: -E_BAD_MEMBER (missing, type, length, word),
- * -E_OUT_OF_RANGE, -E_UNKNOWN_MEMBER; the detail names the member ("env.PATH").
+ * null is a wrong type.  Everything taken is borrowed from the object.  All
+ * return 0 or the negative code: -E_BAD_MEMBER (missing, type, length, word),
+ * -E_OUT_OF_RANGE, -E_UNKNOWN_MEMBER; the detail names the member
+ * ("env.PATH").
  */
 enum json_need { JSON_OPTIONAL, JSON_REQUIRED };
 
@@ -51,7 +54,7 @@ struct json_reader {
 	struct json_error	*err;
 	const struct json_reader *up;		/* the object this one is in */
 	const char		*name;		/* under this name */
-	size_t			 index;		/* and, in an array there, 1 + this */
+	size_t			 index;		/* in an array there: 1 + it */
 	unsigned int		 ntaken;
 	const char		*taken[JSON_TAKEN_MAX];
 };
@@ -76,7 +79,8 @@ int	json_take_i64(struct json_reader *, const char *, enum json_need,
 /* Any number, with a fraction or without, in [lo, hi]. */
 int	json_take_double(struct json_reader *, const char *, enum json_need,
 	    double lo, double hi, double *);
-int	json_take_bool(struct json_reader *, const char *, enum json_need, int *);
+int	json_take_bool(struct json_reader *, const char *, enum json_need,
+	    int *);
 /* A string of min to size - 1 bytes, copied with its NUL. */
 int	json_take_string(struct json_reader *, const char *, enum json_need,
 	    size_t min, char *, size_t size);
@@ -86,7 +90,7 @@ int	json_take_text(struct json_reader *, const char *, enum json_need,
 /* One of `n` words; gives its index. */
 int	json_take_word(struct json_reader *, const char *, enum json_need,
 	    const char *const *words, unsigned int n, unsigned int *);
-/* An object in it, to be taken apart (and ended) in turn; *there may be NULL. */
+/* An object in it, to be taken apart and ended in turn; *there may be NULL. */
 int	json_take_object(struct json_reader *, const char *, enum json_need,
 	    struct json_reader *, int *there);
 
@@ -122,8 +126,8 @@ int	json_array_open(struct json_reader *up, const char *name,
 
 /*
  * Writing: puts commas and quotes where they belong, into memory that grows.
- * Faults (no memory, over `max`, nesting, text that is not UTF-8) stick and come
- * out of json_out_end().  Zero the struct, set max.
+ * Faults (no memory, over `max`, nesting, text that is not UTF-8) stick and
+ * come out of json_out_end().  Zero the struct, set max.
  */
 struct json_out {
 	char		*text;

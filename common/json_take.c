@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Typed reading of JSON objects: every member has a type, a range and a name that
- * somebody asked for.  Used by front, parent, vmm and sandboxctl.  The object was
- * built by json.c; what is in it is still a stranger's.
+ * Typed reading of JSON objects: every member has a type, a range and a name
+ * that somebody asked for.  Used by front, parent, vmm and sandboxctl.  The
+ * object was built by json.c; what is in it is still a stranger's.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "json.h"
 #include "utf8.h"
 
-#define NAME_SHOWN	64	/* bytes of a member's name in an error's text */
+#define NAME_SHOWN	64	/* bytes of a member's name in a detail */
 #define PATH_SHOWN	256	/* bytes of the path to it */
 
 void

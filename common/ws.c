@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * WebSocket frames (RFC 6455, 5 to 8; section numbers are its own).  Used by front
- * as the server and by sandboxctl as the client.  What is wrong is found as early
- * as its bytes tell: a frame that will be too big fails at its head.
+ * WebSocket frames (RFC 6455, 5 to 8; section numbers are its own).  Used by
+ * front as the server and by sandboxctl as the client.  What is wrong is found
+ * as early as its bytes tell: a frame that will be too big fails at its head.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +145,7 @@ head_done(struct ws_reader *r)
 		r->left = r->left << 8 | r->head[2 + i];
 	if ((len7 == 126 && r->left < 126) ||
 	    (len7 == 127 && r->left < 65536))
-		return protocol_error(r, "a length in more bytes than it needs");
+		return protocol_error(r, "a length longer than it has to be");
 	if ((r->left >> 63) != 0)
 		return protocol_error(r, "a length with its highest bit set");
 	if (r->head[1] & 0x80)

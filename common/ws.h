@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * WebSocket (RFC 6455): the handshake's fields, a reader of frames, a writer of
- * frame heads; both roles (front serves, sandboxctl is a client).  Functions over
- * bytes, no I/O.  The bytes may be hostile.  No extension is ever agreed.
+ * WebSocket (RFC 6455): the handshake's fields, a reader of frames, a writer
+ * of frame heads; both roles (front serves, sandboxctl is a client).
+ * Functions over bytes, no I/O.  The bytes may be hostile.  No extension is
+ * ever agreed.
  *
  * Reading, like http.h:
  *	ev = ws_read(reader, data, len, &piece);
@@ -59,7 +60,7 @@ enum ws_code {
 struct ws_offer {
 	const char	*version;	/* Sec-WebSocket-Version */
 	const char	*key;		/* Sec-WebSocket-Key */
-	const char	*protocols;	/* Sec-WebSocket-Protocol, all of them */
+	const char	*protocols;	/* Sec-WebSocket-Protocol */
 };
 /*
  * Checks an offer.  *protocol (borrowed from `known`, NULL at the end of that
@@ -84,9 +85,9 @@ enum ws_event {
 	WS_TEXT,	/* piece.data, .len: a whole message, valid UTF-8; a NUL
 			   follows the data; the reader's until the next call */
 	WS_BINARY,	/* a piece; .first and .last; .len may be 0 */
-	WS_PING,	/* answer with a pong of the same data, unless closing */
+	WS_PING,	/* answer with a pong of the same data */
 	WS_PONG,
-	WS_CLOSE,	/* .code (WS_CODE_NONE without one), .data: the reason */
+	WS_CLOSE,	/* .code (WS_CODE_NONE: none), .data: the reason */
 	WS_FAIL		/* send a close with .code and .why, then hang up */
 };
 
@@ -113,7 +114,7 @@ struct ws_reader {
 	uint8_t		 mask[4];
 	uint64_t	 left;		/* of this frame's payload */
 	uint64_t	 pos;		/* in this frame's payload */
-	uint8_t		 message;	/* opcode of the open message, 0: none */
+	uint8_t		 message;	/* opcode of the open one, 0: none */
 	uint64_t	 total;		/* of the message, with this frame */
 	int		 begun;		/* a piece of it has been handed out */
 	struct utf8_state utf8;		/* of the text */
@@ -132,10 +133,10 @@ void	ws_reader_init(struct ws_reader *, enum ws_role, uint64_t text_max,
 /* Frees what the reader holds. */
 void	ws_reader_clear(struct ws_reader *);
 /*
- * See the head of this file.  Unmasks in place: the input is written to.  After
- * WS_CLOSE nothing more is read (WS_NEED_MORE, all bytes used); after WS_FAIL it
- * fails again.  Fails with 1002 (protocol), 1003, 1007 (UTF-8), 1009 (too big:
- * already at the frame's head), 1011 (no memory).
+ * See the head of this file.  Unmasks in place: the input is written to.
+ * After WS_CLOSE nothing more is read (WS_NEED_MORE, all bytes used); after
+ * WS_FAIL it fails again.  Fails with 1002 (protocol), 1003, 1007 (UTF-8),
+ * 1009 (too big: already at the frame's head), 1011 (no memory).
  */
 enum ws_event	ws_read(struct ws_reader *, uint8_t *, size_t,
 		    struct ws_piece *);
@@ -151,8 +152,9 @@ size_t	ws_put_head(uint8_t *, enum ws_opcode, int fin, uint64_t len,
 /* Masks (or unmasks) bytes that start at `pos` in the payload. */
 void	ws_mask(uint8_t *, size_t, const uint8_t *mask, uint64_t pos);
 /*
- * Writes a close frame's payload (at most WS_CONTROL_MAX bytes): the code and as
- * much of the reason as fits without cutting a character; returns its length.
+ * Writes a close frame's payload (at most WS_CONTROL_MAX bytes): the code and
+ * as much of the reason as fits without cutting a character; returns its
+ * length.
  */
 size_t	ws_put_close(uint8_t *, unsigned int code, const char *reason);
 /* May this code be in a close frame (RFC 6455, 7.4)? */

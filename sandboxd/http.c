@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The HTTP/1.1 request reader (RFC 9112; section numbers below are its own
- * unless another RFC is named).  Runs in front; every byte is hostile.  The head
- * is copied once, line by line, and checked as it comes, so that nonsense is
- * refused at its first byte; a body is never copied.
+ * unless another RFC is named).  Runs in front; every byte is hostile.  The
+ * head is copied once, line by line, and checked as it comes, so that nonsense
+ * is refused at its first byte; a body is never copied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,38 +92,9 @@ bad(struct http_reader *r, const char *detail)
 	return fail(r, E_BAD_HTTP, detail);
 }
 
-/* host [ ":" port ], as in Host and in an absolute-form target (3.2). */
-static int
-authority_valid(const char *s, size_t len)
-{
-	size_t	 i = 0, port;
-
-	if (len > 0 && s[0] == '[') {
-		for (i = 1; i < len && s[i] != ']'; i++)
-			if (!lex_is_hex(s[i]) && s[i] != ':' && s[i] != '.')
-				return 0;
-		if (i < 3 || i >= len)
-			return 0;
-		i++;
-	} else {
-		while (i < len && s[i] != ':') {
-			if (!lex_is_pchar(s + i, len - i) || s[i] == '@')
-				return 0;
-			i++;
-		}
-	}
-	if (i == len)
-		return 1;
-	if (s[i] != ':' || len - i > 6)
-		return 0;
-	for (port = i + 1; port < len; port++)
-		if (s[port] < '0' || s[port] > '9')
-			return 0;
-	return 1;
-}
-
 /*
- * Path and query, from a NUL-terminated target.  The '?' becomes the path's end.
+ * Path and query, from a NUL-terminated target.  The '?' becomes the path's
+ * end.
  */
 static int
 split_target(struct http_reader *r, char *s)
@@ -155,7 +126,7 @@ absolute_target(struct http_reader *r, char *s)
 	size_t			 len;
 
 	len = strcspn(s, "/?");
-	if (len == 0 || s[0] == ':' || !authority_valid(s, len))
+	if (len == 0 || s[0] == ':' || !lex_is_authority(s, len))
 		return bad(r, "bad authority in the request target");
 	s += len;
 	if (*s == '/')
@@ -261,8 +232,8 @@ parse_field(struct http_reader *r, char *s, size_t len)
 }
 
 /*
- * A field that may be there once: 0, or the request is refused.  The fields that
- * frame a message must mean one thing to every reader.
+ * A field that may be there once: 0, or the request is refused.  The fields
+ * that frame a message must mean one thing to every reader.
  */
 static int
 only_one(struct http_reader *r, const char *name, const char **value,
@@ -345,7 +316,7 @@ check_host(struct http_reader *r)
 		return -1;
 	if (host == NULL)
 		return r->request->minor == 0 ? 0 : bad(r, "no Host");
-	if (!authority_valid(host, strlen(host)))
+	if (!lex_is_authority(host, strlen(host)))
 		return bad(r, "Host is not a host name");
 	return 0;
 }
@@ -510,10 +481,10 @@ chunk_byte(struct http_reader *r, uint8_t c)
 		    bad(r, "a CR without its LF in a chunk's line");
 	case S_DATA_CR:
 		r->state = S_DATA_LF;
-		return c == '\r' ? 0 : bad(r, "a chunk is longer than its size");
+		return c == '\r' ? 0 : bad(r, "a chunk longer than its size");
 	case S_DATA_LF:
 		r->state = S_CHUNK_SIZE;
-		return c == '\n' ? 0 : bad(r, "a chunk is longer than its size");
+		return c == '\n' ? 0 : bad(r, "a chunk longer than its size");
 	case S_LAST_CR:
 		/* 7.1.2 lets us ignore trailers; hidden fields are no use. */
 		r->state = S_LAST_LF;

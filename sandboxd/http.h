@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A strict HTTP/1.1 request reader (RFC 9110, RFC 9112) and a writer of reply
- * heads: functions over bytes, no I/O, no clock.  Runs in front; every byte read
- * is a client's and may be hostile.  Where the RFCs let a server choose between
- * repairing and refusing, it refuses: two readers of one stream (a proxy and we)
- * must never see different requests in it.
+ * heads: functions over bytes, no I/O, no clock.  Runs in front; every byte
+ * read is a client's and may be hostile.  Where the RFCs let a server choose
+ * between repairing and refusing, it refuses: two readers of one stream (a
+ * proxy and we) must never see different requests in it.
  *
  * Use:
  *	ev = http_read(reader, data, len, &piece);
  *	drop piece.used bytes from the front of the input;
- *	act on ev; call again with the rest, also when that is empty, until ev is
- *	HTTP_NEED_MORE (then wait for bytes) or HTTP_ERROR (then answer and close).
+ *	act on ev; call again with the rest, also when that is empty, until
+ *	ev is HTTP_NEED_MORE (wait for bytes) or HTTP_ERROR (answer and close).
  * Events of one request: HTTP_HEAD, then HTTP_BODY any number of times, then
- * HTTP_END; after HTTP_END http_reader_next() begins the next request, and bytes
- * that were not used belong to it (pipelining) or to the upgraded protocol.
- * Between HTTP_HEAD and the next http_read() the caller says with
+ * HTTP_END; after HTTP_END http_reader_next() begins the next request, and
+ * bytes that were not used belong to it (pipelining) or to the upgraded
+ * protocol. Between HTTP_HEAD and the next http_read() the caller says with
  * http_reader_accept() how long a body may be; without that, none may come.
  */
 #ifndef SBX_HTTP_H
@@ -66,7 +66,7 @@ struct http_request {
 	const char		*query;	/* after '?', encoded; NULL: no '?' */
 	enum http_framing	 framing;
 	uint64_t		 length;	/* with HTTP_BODY_LENGTH */
-	int			 keep_alive;	/* client allows another request */
+	int			 keep_alive;	/* another may follow */
 	/*
 	 * The client waits for HTTP_CONTINUE before it sends the body.  Send it
 	 * when the request is wanted and no byte of the body has come yet.
@@ -81,13 +81,13 @@ struct http_request {
 enum http_event {
 	HTTP_NEED_MORE,	/* all bytes are used; nothing to do before more come */
 	HTTP_HEAD,	/* reader->request is complete */
-	HTTP_BODY,	/* piece.data, piece.len (> 0): borrowed from the input */
+	HTTP_BODY,	/* piece.data, .len (> 0): borrowed from the input */
 	HTTP_END,	/* the request is over */
 	HTTP_ERROR	/* piece.error, piece.detail; see http_read() */
 };
 
 struct http_piece {
-	size_t		 used;		/* bytes of the input that are done with */
+	size_t		 used;		/* bytes of the input done with */
 	const uint8_t	*data;
 	size_t		 len;
 	enum sbx_error	 error;
@@ -101,9 +101,9 @@ struct http_reader {
 	size_t			 have;		/* bytes of the head so far */
 	size_t			 line;		/* where its last line starts */
 	uint64_t		 left;		/* of the body or the chunk */
-	uint64_t		 room;		/* of what the body may still take */
+	uint64_t		 room;		/* the body may still take */
 	unsigned int		 digits;	/* of a chunk size */
-	unsigned int		 ext;		/* bytes of chunk extensions so far */
+	unsigned int		 ext;		/* bytes of extensions so far */
 	enum sbx_error		 error;
 	const char		*detail;
 };
@@ -114,20 +114,20 @@ void	http_reader_clear(struct http_reader *);
 /*
  * See the head of this file.  After HTTP_ERROR the bytes that follow cannot be
  * told apart any more: the connection must be closed once the answer (error's
- * status, `Connection: close`) is out; every further call gives the same error.
- * reader->request is then NULL, or may hold an incomplete head: only its method,
- * minor and http_get_request_id() are good for anything.
- * Errors: E_BAD_HTTP, E_URI_TOO_LONG, E_HEADER_TOO_LARGE, E_TOO_LARGE,
- * E_EXPECTATION, E_NOT_IMPLEMENTED (transfer coding, CONNECT, long method),
- * E_HTTP_VERSION, E_HOST_MEMORY (no memory for the head).
+ * status, `Connection: close`) is out; every further call gives the same
+ * error. reader->request is then NULL, or may hold an incomplete head: only
+ * its method, minor and http_get_request_id() are good for anything.  Errors:
+ * E_BAD_HTTP, E_URI_TOO_LONG, E_HEADER_TOO_LARGE, E_TOO_LARGE, E_EXPECTATION,
+ * E_NOT_IMPLEMENTED (transfer coding, CONNECT, long method), E_HTTP_VERSION,
+ * E_HOST_MEMORY (no memory for the head).
  */
 enum http_event	http_read(struct http_reader *, const uint8_t *, size_t,
 		    struct http_piece *);
 /*
- * After HTTP_HEAD: the body may have this many bytes.  0, or -E_TOO_LARGE when a
- * Content-Length already says more: then answer and close without reading on.
- * A caller that has answered early and wants to keep the connection accepts what
- * it is willing to throw away, and throws it away.
+ * After HTTP_HEAD: the body may have this many bytes.  0, or -E_TOO_LARGE when
+ * a Content-Length already says more: then answer and close without reading
+ * on. A caller that has answered early and wants to keep the connection
+ * accepts what it is willing to throw away, and throws it away.
  */
 int	http_reader_accept(struct http_reader *, uint64_t max);
 /* After HTTP_END: ready for the next request; `request` is gone. */
@@ -152,13 +152,14 @@ int		 http_field_once(const struct http_request *, const char *name,
 void	http_get_request_id(const struct http_request *, char *);
 /*
  * Idempotency-Key into SBX_KEY_MAX + 1 bytes, "" if there is none.  Bare or an
- * RFC 8941 string ("..." with \" and \\): both forms of one key are the same key.
- * 0, or -E_BAD_HEADER: two of them, empty, too long, not printable ASCII.
+ * RFC 8941 string ("..." with \" and \\): both forms of one key are the same
+ * key. 0, or -E_BAD_HEADER: two of them, empty, too long, not printable ASCII.
  */
 int	http_get_key(const struct http_request *, char *);
 /*
  * Is the body JSON?  0 when Content-Type is absent, application/json, or what
- * curl -d sends by itself; else -E_MEDIA_TYPE, or -E_BAD_HEADER for two of them.
+ * curl -d sends by itself; else -E_MEDIA_TYPE, or -E_BAD_HEADER for two of
+ * them.
  */
 int	http_check_json_type(const struct http_request *);
 /*
@@ -170,23 +171,23 @@ int	http_choose_type(const struct http_request *, const char *const *types,
 	    unsigned int n, unsigned int *chosen);
 /*
  * Does the request ask for the WebSocket protocol?  0 with the handshake's
- * fields, for ws_check_offer(); -E_UPGRADE when it does not ask (answer 426 with
- * http_reply.upgrade); -E_BAD_HEADER when a field is there twice or the request
- * has a body.
+ * fields, for ws_check_offer(); -E_UPGRADE when it does not ask (answer 426
+ * with http_reply.upgrade); -E_BAD_HEADER when a field is there twice or the
+ * request has a body.
  */
 int	http_get_ws_offer(const struct http_request *, struct ws_offer *);
 
 /*
- * A reply's head.  Always sends X-Request-Id, Cache-Control: no-store and, where
- * it is not the default, Connection.
+ * A reply's head.  Always sends X-Request-Id, Cache-Control: no-store and,
+ * where it is not the default, Connection.
  */
 struct http_reply {
 	unsigned int	 status;
 	const char	*request_id;
 	const char	*type;		/* Content-Type; NULL: none */
-	int64_t		 length;	/* Content-Length; -1: HTTP_LENGTH_CHUNKED */
+	int64_t		 length;	/* Content-Length, or HTTP_LENGTH_* */
 	int		 close;		/* no request after this one */
-	const char	*location;	/* the rest: NULL or 0, when not wanted */
+	const char	*location;	/* the rest: NULL or 0 if unwanted */
 	const char	*allow;
 	uint32_t	 retry_after_s;
 	int		 upgrade;	/* status 426: what to upgrade to */

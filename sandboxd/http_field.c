@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Reading the fields of a request's head that front acts on.  The head's form
- * has been checked (http.c); what is in the fields has not.  Section numbers are
- * RFC 9110's unless another RFC is named.
+ * has been checked (http.c); what is in the fields has not.  Section numbers
+ * are RFC 9110's unless another RFC is named.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +104,9 @@ bad:
 }
 
 /*
- * Parameters, in Content-Type and Accept: OWS ";" OWS [ name "=" value ] (5.6.6).
- * 1 and one of them, 0 when none follows, -1 malformed.  A quoted value comes
- * with its quotes.
+ * Parameters, in Content-Type and Accept: OWS ";" OWS [ name "=" value ]
+ * (5.6.6). 1 and one of them, 0 when none follows, -1 malformed.  A quoted
+ * value comes with its quotes.
  */
 struct param {
 	const char	*name, *value;

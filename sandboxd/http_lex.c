@@ -25,7 +25,8 @@ lex_is_hex(char c)
 int
 lex_is_tchar(char c)
 {
-	return is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+	return is_alnum(c) ||
+	    (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
 size_t
@@ -46,6 +47,35 @@ lex_is_pchar(const char *s, size_t len)
 	if (s[0] == '%')
 		return len >= 3 && lex_is_hex(s[1]) && lex_is_hex(s[2]);
 	return is_alnum(s[0]) || strchr("-._~!$&'()*+,;=:@", s[0]) != NULL;
+}
+
+int
+lex_is_authority(const char *s, size_t len)
+{
+	size_t	 i = 0, port;
+
+	if (len > 0 && s[0] == '[') {
+		for (i = 1; i < len && s[i] != ']'; i++)
+			if (!lex_is_hex(s[i]) && s[i] != ':' && s[i] != '.')
+				return 0;
+		if (i < 3 || i >= len)
+			return 0;
+		i++;
+	} else {
+		while (i < len && s[i] != ':') {
+			if (!lex_is_pchar(s + i, len - i) || s[i] == '@')
+				return 0;
+			i++;
+		}
+	}
+	if (i == len)
+		return 1;
+	if (s[i] != ':' || len - i > 6)
+		return 0;
+	for (port = i + 1; port < len; port++)
+		if (s[port] < '0' || s[port] > '9')
+			return 0;
+	return 1;
 }
 
 /* The next element; its length, 0 at the end.  Moves past what follows it. */

@@ -14,8 +14,10 @@ int	lex_is_hex(char);
 int	lex_is_tchar(char);
 /* Length of the token at the start, 0 if there is none. */
 size_t	lex_token(const char *);
-/* Is there a pchar (RFC 3986, 3.3), perhaps "%" and two digits, at the start? */
+/* Is there a pchar (RFC 3986, 3.3; "%" and two digits, too) at the start? */
 int	lex_is_pchar(const char *, size_t);
+/* host [ ":" port ], in Host and in absolute-form targets (RFC 9112, 3.2). */
+int	lex_is_authority(const char *, size_t);
 /*
  * #token: a comma-separated list, empty elements allowed.  Is it one; and does
  * it have this element (without case)?

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Heads of replies and chunks (RFC 9112, 4 and 7.1).  Runs in front.  Values may
- * stem from a client or a guest: one that could end its line is refused, so that
- * no reply can be split.
+ * Heads of replies and chunks (RFC 9112, 4 and 7.1).  Runs in front.  Values
+ * may stem from a client or a guest: one that could end its line is refused,
+ * so that no reply can be split.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,8 +81,8 @@ put_field(struct out *o, const char *name, const char *value)
 }
 
 /*
- * IMF-fixdate (RFC 9110, 5.6.7).  gmtime(3) would read the time zone file, which
- * a process in an empty chroot cannot.
+ * IMF-fixdate (RFC 9110, 5.6.7).  gmtime(3) would read the time zone file,
+ * which a process in an empty chroot cannot.
  */
 static void
 put_date(struct out *o, uint64_t now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bodies of error replies (RFC 9457, 3.1).  Runs in front; every text may hold a
- * client's or a guest's bytes, so each is cut to its limit and written as a JSON
- * string in which nothing can end the string.
+ * Bodies of error replies (RFC 9457, 3.1).  Runs in front; every text may hold
+ * a client's or a guest's bytes, so each is cut to its limit and written as a
+ * JSON string in which nothing can end the string.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Error replies: application/problem+json (RFC 9457) from the table in
- * common/errors.def.  Runs in front.  Texts may hold anything; what is not UTF-8
- * is replaced.
+ * common/errors.def. Runs in front.  Texts may hold anything; what is not
+ * UTF-8 is replaced.
  */
 #ifndef SBX_PROBLEM_H
 #define SBX_PROBLEM_H
@@ -24,8 +24,8 @@ struct problem {
 };
 
 /*
- * Writes the body (no NUL) and returns its length.  PROBLEM_MAX bytes are always
- * enough: texts are cut to their limits.
+ * Writes the body (no NUL) and returns its length.  PROBLEM_MAX bytes are
+ * always enough: texts are cut to their limits.
  */
 size_t	problem_write(char *, const struct problem *);
 

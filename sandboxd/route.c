@@ -82,8 +82,8 @@ decode(const char *s, size_t len, char *out, size_t size)
 }
 
 /*
- * Splits, then decodes.  A part that does not fit stands as "", which no pattern
- * has; too many parts leave n over PARTS_MAX.
+ * Splits, then decodes.  A part that does not fit stands as "", which no
+ * pattern has; too many parts leave n over PARTS_MAX.
  */
 static int
 path_split(const char *s, struct path *path)

@@ -5,7 +5,8 @@
  *
  * A path is split at '/' first and each part decoded once after that, so that
  * %2f never makes a new part and %252f stays "%2f".  Nothing is normalised:
- * empty parts, "." and ".." match no route.  "/v1" before a path changes nothing.
+ * empty parts, "." and ".." match no route.  "/v1" before a path changes
+ * nothing.
  */
 #ifndef SBX_ROUTE_H
 #define SBX_ROUTE_H
@@ -27,13 +28,13 @@ enum route_id {
 	ROUTE_COUNT
 };
 
-#define ROUTE_F_BODY	0x1	/* JSON in: check the type, 411 without length */
+#define ROUTE_F_BODY	0x1	/* JSON in: check its type, 411 if no length */
 #define ROUTE_F_UPGRADE	0x2	/* WebSocket only */
 #define ROUTE_F_ANYONE	0x4	/* needs no owner */
 
 struct route {
 	enum http_method	 method;
-	const char		*pattern;	/* "{id}" stands for a sandbox id */
+	const char		*pattern;	/* "{id}": a sandbox id */
 	enum route_id		 id;
 	uint64_t		 body_max;	/* bytes; 0: no body */
 	unsigned int		 flags;
@@ -49,9 +50,9 @@ struct route_match {
 
 /*
  * Finds the row; HEAD finds GET's.  0, or -E_NO_ROUTE, -E_METHOD (405, `allow`
- * is the Allow field's value), -E_NOT_IMPLEMENTED (a method unknown to us, 501),
- * -E_BAD_ID (the id's form), -E_BAD_HTTP (path: bad percent code, NUL, control
- * byte, bad UTF-8).
+ * is the Allow field's value), -E_NOT_IMPLEMENTED (a method unknown to us,
+ * 501), -E_BAD_ID (the id's form), -E_BAD_HTTP (path: bad percent code, NUL,
+ * control byte, bad UTF-8).
  */
 int	route_find(const struct http_request *, struct route_match *);
 
@@ -59,7 +60,7 @@ int	route_find(const struct http_request *, struct route_match *);
 struct query_param {
 	const char	*name;
 	int		 given;
-	char		 value[QUERY_VALUE_MAX + 1];	/* decoded; "" if not given */
+	char		 value[QUERY_VALUE_MAX + 1];	/* decoded, or "" */
 };
 /*
  * Reads a query (http_request.query, NULL: none) into the parameters known.
@@ -67,9 +68,10 @@ struct query_param {
  * unknown, twice, too long, bad percent code, NUL or control byte, bad UTF-8.
  * '+' is a plus sign.
  */
-int	query_read(const char *, struct query_param *, unsigned int n, char *detail);
-/* A parameter's whole number in [lo, hi]; left alone when not given. */
-int	query_u32(const struct query_param *, uint32_t lo, uint32_t hi, uint32_t *,
+int	query_read(const char *, struct query_param *, unsigned int n,
 	    char *detail);
+/* A parameter's whole number in [lo, hi]; left alone when not given. */
+int	query_u32(const struct query_param *, uint32_t lo, uint32_t hi,
+	    uint32_t *, char *detail);
 
 #endif

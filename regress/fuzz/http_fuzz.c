@@ -2,9 +2,9 @@
 /* objs: sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o
    sandboxd/http_reply.o sandboxd/route.o options: -max_len=12000 */
 /*
- * Fuzzes the HTTP reader and all that reads its fields.  The first byte says how
- * the rest is cut into pieces; whatever the pieces are, the same requests, the
- * same bodies and the same end must come out as from one piece.
+ * Fuzzes the HTTP reader and all that reads its fields.  The first byte says
+ * how the rest is cut into pieces; whatever the pieces are, the same requests,
+ * the same bodies and the same end must come out as from one piece.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static void
 use_route(const struct http_request *req)
 {
 	struct route_match	 m;
-	struct query_param	 p[2] = { { .name = "limit" }, { .name = "after" } };
+	struct query_param	 p[2] = { { .name = "limit" },
+				    { .name = "after" } };
 	char			 detail[SBX_DETAIL_MAX];
 	uint32_t		 v = 1;
 	int			 ret;

@@ -62,6 +62,7 @@ use_getters(struct json_object *v)
 	char			 name[8] = "";
 	uint64_t		 u64 = 3;
 	int64_t			 i64 = 3;
+	double			 d = 3;
 	uint32_t		 u = 3;
 	unsigned int		 w = 0;
 	size_t			 i, len = 0;
@@ -71,6 +72,7 @@ use_getters(struct json_object *v)
 	(void)json_take_u32(&r, "u", JSON_OPTIONAL, 2, 5, &u);
 	(void)json_take_u64(&r, "v", JSON_OPTIONAL, 2, UINT64_MAX, &u64);
 	(void)json_take_i64(&r, "i", JSON_OPTIONAL, -5, 5, &i64);
+	(void)json_take_double(&r, "d", JSON_OPTIONAL, -5, 5, &d);
 	(void)json_take_bool(&r, "b", JSON_OPTIONAL, &b);
 	(void)json_take_string(&r, "s", JSON_OPTIONAL, 1, name, sizeof(name));
 	(void)json_take_text(&r, "t", JSON_OPTIONAL, 0, 9, &text, &len);
@@ -83,6 +85,7 @@ use_getters(struct json_object *v)
 		(void)json_end(&sub);
 	}
 	must(u >= 2 && u <= 5 && u64 >= 2 && i64 >= -5 && i64 <= 5 && w < 2);
+	must(d >= -5 && d <= 5);
 	must(strlen(name) < sizeof(name) && len <= 9);
 	for (i = 0; i < list.n; i++)
 		must(strlen(json_list_get(&list, i, NULL)) <= 5);

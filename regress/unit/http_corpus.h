@@ -118,7 +118,8 @@ static const struct corpus_row corpus[] = {
 	ROW("9.3", "HTTP/1.0 keep-alive is not kept",
 	    "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / close"),
 	ROW("9.3", "HTTP/1.0 with a body",
-	    "POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\nx", "POST / close [x]"),
+	    "POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\nx",
+	    "POST / close [x]"),
 	ROW("RFC 9110 10.1.1", "100-continue",
 	    P "Content-Length: 1\r\nExpect: 100-Continue\r\n\r\nx",
 	    "POST /p expect [x]"),
@@ -208,10 +209,10 @@ static const struct corpus_row corpus[] = {
 	    BAD),
 	ROW("3.2.2", "no IPv6 in brackets", "GET http://[::g]/ HTTP/1.1\r\n" H
 	    "\r\n", BAD),
-	ROW("3.2.2", "text after the brackets", "GET http://[::1]x/ HTTP/1.1\r\n"
-	    H "\r\n", BAD),
-	ROW("3.2.2", "absolute-form, bad query", "GET http://a?<> HTTP/1.1\r\n" H
-	    "\r\n", BAD),
+	ROW("3.2.2", "text after the brackets",
+	    "GET http://[::1]x/ HTTP/1.1\r\n" H "\r\n", BAD),
+	ROW("3.2.2", "absolute-form, bad query",
+	    "GET http://a?<> HTTP/1.1\r\n" H "\r\n", BAD),
 	ROW("3.2", "fragment", "GET /a#b HTTP/1.1\r\n" H "\r\n", BAD),
 	ROW("RFC 3986 2.1", "percent alone", "GET /% HTTP/1.1\r\n" H "\r\n",
 	    BAD),
@@ -289,7 +290,8 @@ static const struct corpus_row corpus[] = {
 	    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD),
 	ROW("6.1", "identity, then chunked", P "Transfer-Encoding: identity\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD),
-	ROW("6.1", "gzip, chunked", P "Transfer-Encoding: gzip, chunked\r\n\r\n",
+	ROW("6.1", "gzip, chunked",
+	    P "Transfer-Encoding: gzip, chunked\r\n\r\n",
 	    "!not_implemented"),
 	ROW("6.2", "length too large", P "Content-Length: "
 	    "9223372036854775808\r\n\r\n", "!body_too_large"),

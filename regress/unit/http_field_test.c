@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* objs: sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o sandboxd/http_reply.o libs: -lbsd -lmd */
+/* objs: sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o
+   sandboxd/http_reply.o libs: -lbsd -lmd */
 /*
  * What front reads from a request's fields, and the heads that it writes.
  * Section numbers are RFC 9110's unless another RFC is named.
@@ -22,7 +23,8 @@ request(const char *lines)
 	http_reader_clear(&reader);
 	n = snprintf(buf, sizeof(buf),
 	    "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
-	if (http_read(&reader, (uint8_t *)buf, (size_t)n, &piece) != HTTP_HEAD) {
+	if (http_read(&reader, (uint8_t *)buf, (size_t)n, &piece) !=
+	    HTTP_HEAD) {
 		ok(0, "http: the test's own request: %s", lines);
 		exit(1);
 	}
@@ -32,8 +34,8 @@ request(const char *lines)
 static void
 check_request_id(void)
 {
-	static const char	 c64[] = "0123456789012345678901234567890123456789"
-	    "012345678901234567890123";
+	static const char	 c64[] = "012345678901234567890123456789"
+	    "0123456789012345678901234567890123";
 	static const char *const refused[] = { "", "a b", "a/b", "a\"", "\xe4",
 	    "a,b", "a:b" };
 	char			 id[HTTP_REQUEST_ID_MAX + 1], line[256];
@@ -76,7 +78,8 @@ check_key(void)
 		{ "\"abc", NULL }, { "\"a\"b\"", NULL }, { "\"a\\n\"", NULL },
 		{ "\"a\\", NULL }, { "\"abc\";x=1", NULL },
 		{ "\"a\", \"b\"", NULL }, { "\"", NULL }, { "", NULL },
-		{ "\xc3\xa4", NULL }, { "a\tb", NULL }, { "\"\xc3\xa4\"", NULL },
+		{ "\xc3\xa4", NULL }, { "a\tb", NULL },
+		{ "\"\xc3\xa4\"", NULL },
 		{ "\\", "\\" }
 	};
 	char	 key[SBX_KEY_MAX + 1], line[512], c128[SBX_KEY_MAX + 1];
@@ -125,7 +128,8 @@ check_type(void)
 		{ "Content-Type: application/x-www-form-urlencoded\r\n", 0 },
 		{ "Content-Type: application/json; charset=latin1\r\n",
 		    -E_MEDIA_TYPE },
-		{ "Content-Type: application/json; charset\r\n", -E_MEDIA_TYPE },
+		{ "Content-Type: application/json; charset\r\n",
+		    -E_MEDIA_TYPE },
 		{ "Content-Type: application/json; charset=\r\n",
 		    -E_MEDIA_TYPE },
 		{ "Content-Type: application/json; x=\"y\r\n", -E_MEDIA_TYPE },
@@ -165,7 +169,8 @@ check_accept(void)
 		{ "Accept: text/html, application/x-ndjson;q=0.1\r\n", 1 },
 		{ "Accept: application/x-ndjson, */*;q=0.5\r\n", 1 },
 		{ "Accept: application/x-ndjson, application/json\r\n", 0 },
-		{ "Accept: application/json;q=0.2, application/*;q=0.3\r\n", 1 },
+		{ "Accept: application/json;q=0.2, application/*;q=0.3\r\n",
+		    1 },
 		{ "Accept: application/json;q=0, */*\r\n", 1 },
 		{ "Accept: application/json;q=0.001\r\n", 0 },
 		{ "Accept: application/json;q=1.000\r\n", 0 },
@@ -217,8 +222,8 @@ check_offer(void)
 		int		 want;
 	} rows[] = {
 		{ UP V13 KEY, 0 },
-		{ "Upgrade: x, WebSocket\r\nConnection: keep-alive, upgrade\r\n",
-		    0 },
+		{ "Upgrade: x, WebSocket\r\n"
+		    "Connection: keep-alive, upgrade\r\n", 0 },
 		{ UP "Content-Length: 0\r\n", 0 },
 		{ "", -E_UPGRADE },
 		{ "Upgrade: websocket\r\n", -E_UPGRADE },
@@ -297,7 +302,7 @@ check_reply(void)
 	    "Connection: close\r\n\r\n", "RFC 9112 6.3 until the end");
 	is_reply(&(struct http_reply){ .status = 204, .request_id = "r",
 	    .type = "a/b", .length = 0 },
-	    "HTTP/1.1 204 No Content\r\n" ID NS "\r\n", "8.6 204 has no length");
+	    "HTTP/1.1 204 No Content\r\n" ID NS "\r\n", "8.6 204 without it");
 	is_reply(&(struct http_reply){ .status = 405, .request_id = "r",
 	    .length = 1, .allow = "GET, HEAD" },
 	    "HTTP/1.1 405 Method Not Allowed\r\n" ID NS

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* objs: sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o libs: -lbsd */
+/* objs: sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o
+   libs: -lbsd */
 /*
  * The HTTP reader against hand-made requests (http_corpus.h) and families of
- * them, each read whole and byte by byte.  With -d it prints the whole corpus as
- * "hex TAB verdict" for the comparison with other readers (api/http_oracle.py).
+ * them, each read whole and byte by byte.  With -d it prints the whole corpus
+ * as "hex TAB verdict" for the comparison with other readers
+ * (api/http_oracle.py).
  */
 #include <stdint.h>
 
@@ -213,11 +215,12 @@ check_lists(void)
 	static const char *const lengths[] = { "", "+3", "-3", "3 3", "3,3",
 	    "3, 3", "0x3", "3.0", "3a", "a3", "3;", "\"3\"", "3\t3", "- 3",
 	    "1e1", "\xc2\xb3", "3,", ",3", "+0", "-0", "NaN" };
-	static const char *const codings[] = { "", "identity", "gzip", "chunked,",
-	    ",chunked", "chunked, chunked", "chunked,identity", "chunked;q=1",
-	    "\"chunked\"", "chunked x", "x chunked", "chunke", "chunkedx",
-	    "xchunked", "chunked\tx", "\xe7hunked", "chunked, gzip", "c hunked",
-	    "gzip, identity", "chunked;", "'chunked'", "gzip, chunkedx" };
+	static const char *const codings[] = { "", "identity", "gzip",
+	    "chunked,", ",chunked", "chunked, chunked", "chunked,identity",
+	    "chunked;q=1", "\"chunked\"", "chunked x", "x chunked", "chunke",
+	    "chunkedx", "xchunked", "chunked\tx", "\xe7hunked",
+	    "chunked, gzip", "c hunked", "gzip, identity", "chunked;",
+	    "'chunked'", "gzip, chunkedx" };
 	static const char *const sizes[] = { "", "+3", "-3", "0x3", "0X3", " 3",
 	    "3 ", "3\t", "3 ;x", "g", "3g", "3,", "3.", "000000003",
 	    "100000003", "\t3", "\"3\"", "3h", "\xb3", "3\x0b", "x" };
@@ -267,8 +270,8 @@ check_bounds(void)
 		n += (size_t)snprintf(tail + n, sizeof(tail) - n, "X: y\r\n");
 	check_with("RFC 6585 5", "most fields", "GET / HTTP/1.1\r\n" H, tail, n,
 	    "\r\n", "GET /");
-	check_with("RFC 6585 5", "too many fields", "GET / HTTP/1.1\r\n" H, tail,
-	    n, "X: y\r\n\r\n", "!header_too_large");
+	check_with("RFC 6585 5", "too many fields", "GET / HTTP/1.1\r\n" H,
+	    tail, n, "X: y\r\n\r\n", "!header_too_large");
 	check_with("7.1.1", "longest extensions", CK "1;", buf,
 	    HTTP_CHUNK_EXT_MAX, "\r\na\r\n0\r\n\r\n", "POST /p [a]");
 	check_with("7.1.1", "extensions too long", CK "1;", buf,
@@ -320,7 +323,7 @@ check_protocol(void)
 	ok(http_reader_busy(&r), "http: busy inside a request");
 	is_int(http_reader_accept(&r, 0), -E_TOO_LARGE,
 	    "http: RFC 9110 15.5.14 accept says too large");
-	is_int(http_reader_accept(&r, 1), 0, "http: accept of the exact length");
+	is_int(http_reader_accept(&r, 1), 0, "http: accept of its length");
 	is_int(http_read(&r, NULL, 0, &piece), HTTP_NEED_MORE,
 	    "http: an empty read waits");
 	is_int(http_read(&r, p + sizeof(post) - 2, 1, &piece), HTTP_BODY,

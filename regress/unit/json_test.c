@@ -201,7 +201,8 @@ check_strings(void)
 	size_t			 len = 0;
 	int			 flag = 9;
 
-	v = open_text(&r, "{\"s\":\"abc\",\"t\":\"\",\"w\":\"keep\",\"b\":true}");
+	v = open_text(&r, "{\"s\":\"abc\",\"t\":\"\",\"w\":\"keep\","
+	    "\"b\":true}");
 	is_int(json_take_string(&r, "s", JSON_REQUIRED, 1, buf, sizeof(buf)), 0,
 	    "json: a string that just fits");
 	is_str(buf, "abc", "json: its value");
@@ -211,7 +212,8 @@ check_strings(void)
 	is_int(json_take_word(&r, "w", JSON_REQUIRED, words, 2, &word), 0,
 	    "json: a word");
 	is_int(word, 1, "json: its index");
-	is_int(json_take_bool(&r, "b", JSON_REQUIRED, &flag), 0, "json: a bool");
+	is_int(json_take_bool(&r, "b", JSON_REQUIRED, &flag), 0,
+	    "json: a bool");
 	is_int(flag, 1, "json: its value");
 	ok(json_has(&r, "s") && !json_has(&r, "x"), "json: has");
 	is_int(json_end(&r), 0, "json: all taken");
@@ -318,7 +320,8 @@ check_nested_faults(void)
 		    "member \"env.A\": must have at most 3 bytes" },
 		{ "{\"argv\":[\"a\"],\"env\":{\"AAAA\":\"\"}}",
 		    "member \"env.AAAA\": the name must have at most 3 bytes" },
-		{ "{\"argv\":[\"a\"],\"env\":{\"A\":\"\",\"B\":\"\",\"C\":\"\"}}",
+		{ "{\"argv\":[\"a\"],"
+		    "\"env\":{\"A\":\"\",\"B\":\"\",\"C\":\"\"}}",
 		    "member \"env\": must have at most 2 members" },
 		{ "{\"argv\":[\"a\"],\"typo\":1}",
 		    "member \"typo\": no such member here" }
@@ -348,6 +351,41 @@ check_nested_faults(void)
 	    strcmp(err.detail, "member \"x\": why") == 0,
 	    "json: a fault that the caller found");
 	json_object_put(v);
+}
+
+static void
+check_doubles(void)
+{
+	static const struct {
+		const char	*text;
+		int		 want;
+		double		 value;
+	} rows[] = {
+		{ "{\"d\":0.5}", 0, 0.5 }, { "{\"d\":10}", 0, 10 },
+		{ "{\"d\":1e1}", 0, 10 }, { "{}", 0, 7 },
+		{ "{\"d\":0.4999}", -E_OUT_OF_RANGE, 7 },
+		{ "{\"d\":10.001}", -E_OUT_OF_RANGE, 7 },
+		{ "{\"d\":-1}", -E_OUT_OF_RANGE, 7 },
+		{ "{\"d\":18446744073709551615}", -E_OUT_OF_RANGE, 7 },
+		{ "{\"d\":\"1\"}", -E_BAD_MEMBER, 7 },
+		{ "{\"d\":null}", -E_BAD_MEMBER, 7 },
+		{ "{\"d\":true}", -E_BAD_MEMBER, 7 }
+	};
+	struct json_reader	 r;
+	struct json_object	*v;
+	double			 d;
+	size_t			 i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		v = open_text(&r, rows[i].text);
+		d = 7;
+		(void)json_take_double(&r, "d", JSON_OPTIONAL, 0.5, 10, &d);
+		is_int(json_end(&r), rows[i].want, "json: double of %s",
+		    rows[i].text);
+		ok(d >= rows[i].value && d <= rows[i].value,
+		    "json: its value");
+		json_object_put(v);
+	}
 }
 
 /* The ways out of each getter that the cases above do not take. */
@@ -403,7 +441,7 @@ check_wrong_types(void)
 	    "json: an object that is not there has nothing");
 	for (k = 0; k <= JSON_TAKEN_MAX; k++)
 		(void)json_take_u32(&r, "n", JSON_OPTIONAL, 0, 1, &u);
-	is_int(json_end(&r), -E_INTERNAL, "json: more members than are allowed");
+	is_int(json_end(&r), -E_INTERNAL, "json: more members than allowed");
 	json_object_put(v);
 	v = open_text(&r, "{\"x\":1}");
 	is_int(json_refuse(&r, "x", E_BAD_MEMBER, "%0600d", 0), -E_BAD_MEMBER,
@@ -453,7 +491,7 @@ check_writer(void)
 	is_int(json_out_end(&o), -E_INTERNAL, "json: 8.1 no bad UTF-8 leaves");
 	json_out_reset(&o);
 	json_put_object(&o);
-	is_int(json_out_end(&o), -E_INTERNAL, "json: an open object is a fault");
+	is_int(json_out_end(&o), -E_INTERNAL, "json: an object left open");
 	json_out_reset(&o);
 	json_put_array_end(&o);
 	is_int(json_out_end(&o), -E_INTERNAL, "json: so is an end too many");
@@ -514,6 +552,7 @@ main(void)
 	check_corpus();
 	check_details();
 	check_numbers();
+	check_doubles();
 	check_strings();
 	check_nested();
 	check_nested_faults();

@@ -75,7 +75,8 @@ check_texts(void)
 
 	v = written(&(struct problem){ .error = E_NO_SANDBOX,
 	    .detail = "a\"b\\c\n\x01\x7f\xc3\xa4\xff", .instance = "req-1",
-	    .sandbox_id = "sb-aaaaaaaaaaaaaaaa", .retry_after_s = 4294967295u });
+	    .sandbox_id = "sb-aaaaaaaaaaaaaaaa",
+	    .retry_after_s = 4294967295u });
 	json_open(&r, v, &err);
 	(void)json_take_text(&r, "detail", JSON_REQUIRED, 0, 99, &detail, NULL);
 	(void)json_take_text(&r, "instance", JSON_REQUIRED, 0, 99, &instance,
@@ -110,7 +111,8 @@ check_texts(void)
 	high[0] = 'a';
 	v = written(&(struct problem){ .error = E_INTERNAL, .detail = high });
 	json_open(&r, v, &err);
-	(void)json_take_text(&r, "detail", JSON_REQUIRED, 0, 999, &detail, &len);
+	(void)json_take_text(&r, "detail", JSON_REQUIRED, 0, 999, &detail,
+	    &len);
 	is_int(len, SBX_DETAIL_MAX - 1, "problem: no character is cut");
 	json_object_put(v);
 	v = written(&(struct problem){ .error = E_INTERNAL, .detail = "",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* objs: sandboxd/route.o sandboxd/http.o sandboxd/http_lex.o sandboxd/http_field.o libs: -lbsd */
+/* objs: sandboxd/route.o sandboxd/http.o sandboxd/http_lex.o
+   sandboxd/http_field.o libs: -lbsd */
 /*
  * Routes and query strings.  The table of what answers what is that of
  * sandboxd-api(7); RFC sections are named where one decides.
@@ -185,11 +186,14 @@ check_query(void)
 		{ "limit=1&%6cimit=2", -E_BAD_PARAMETER, NULL, NULL,
 		    "query parameter \"limit\": given twice" },
 		{ "after=%00", -E_BAD_PARAMETER, NULL, NULL,
-		    "query parameter \"after\": not percent-encoded UTF-8 text" },
+		    "query parameter \"after\": "
+		    "not percent-encoded UTF-8 text" },
 		{ "after=%ff", -E_BAD_PARAMETER, NULL, NULL,
-		    "query parameter \"after\": not percent-encoded UTF-8 text" },
+		    "query parameter \"after\": "
+		    "not percent-encoded UTF-8 text" },
 		{ "after=%4", -E_BAD_PARAMETER, NULL, NULL,
-		    "query parameter \"after\": not percent-encoded UTF-8 text" },
+		    "query parameter \"after\": "
+		    "not percent-encoded UTF-8 text" },
 		{ "%ff=1", -E_BAD_PARAMETER, NULL, NULL,
 		    "the query is not percent-encoded UTF-8 text" }
 	};

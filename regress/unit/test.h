@@ -4,7 +4,7 @@
  * main() returns what done_testing() returns.  Test programs only.
  *
  *	TEST_PLAN_AUTO;
- *	int main(void) { ok(1 == 1, "part: %s", "works"); return done_testing(); }
+ *	int main(void) { ok(1, "part: works"); return done_testing(); }
  */
 #ifndef SBX_TEST_H
 #define SBX_TEST_H

@@ -2,8 +2,8 @@
 /* libs: -lmd -lbsd */
 /*
  * WebSocket frames and the handshake (RFC 6455; section numbers are its own).
- * Each stream of frames is read whole and byte by byte; the verdict is a line of
- * what came out.
+ * Each stream of frames is read whole and byte by byte; the verdict is a line
+ * of what came out.
  */
 #include "base64.h"
 #include "test.h"
@@ -28,7 +28,7 @@ raw(const void *data, size_t len)
 	input_len += len;
 }
 
-/* Appends a frame with a given first byte, masked or not, of any length form. */
+/* Appends a frame: its first byte, masked or not, of any length form. */
 static void
 frame(unsigned int first, int masked, int form, const void *data, size_t len)
 {
@@ -170,9 +170,10 @@ check(enum ws_role role, const char *name, const char *want)
 static void
 check_examples(void)
 {
-	static const uint8_t	 hello[] = { 0x81, 0x05, 'H', 'e', 'l', 'l', 'o' };
-	static const uint8_t	 masked[] = { 0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d,
-	    0x7f, 0x9f, 0x4d, 0x51, 0x58 };
+	static const uint8_t	 hello[] = { 0x81, 0x05, 'H', 'e', 'l', 'l',
+	    'o' };
+	static const uint8_t	 masked[] = { 0x81, 0x85, 0x37, 0xfa, 0x21,
+	    0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58 };
 	static const uint8_t	 fragments[] = { 0x01, 0x03, 'H', 'e', 'l',
 	    0x80, 0x02, 'l', 'o' };
 	static const uint8_t	 ping[] = { 0x89, 0x05, 'H', 'e', 'l', 'l', 'o',
@@ -217,7 +218,8 @@ check_frames(void)
 	check(WS_SERVER, "5.4 control frames inside a message",
 	    "(bin (ping p)(pong )abc)");
 	S(0x01, "a"); S(0x89, "p"); S(0x80, "b"); S(0x81, "c");
-	check(WS_SERVER, "5.4 a ping inside a text", "(ping p)(text ab)(text c)");
+	check(WS_SERVER, "5.4 a ping inside a text",
+	    "(ping p)(text ab)(text c)");
 	frame(0x89, 1, 0, big, 125);
 	check(WS_SERVER, "5.5 longest control frame", "(ping 125 bytes)");
 	frame(0x81, 1, 2, big, 126);
@@ -235,7 +237,8 @@ check_frames(void)
 	S(0x81, "a");
 	check(WS_CLIENT, "5.1 a server that masks", "!1002");
 	for (op = 0; op < 16; op++) {
-		(void)snprintf(name, sizeof(name), "5.2 reserved opcode %x", op);
+		(void)snprintf(name, sizeof(name), "5.2 reserved opcode %x",
+		    op);
 		frame(0x80 | op, 1, 0, "", 0);
 		if ((op >= 3 && op <= 7) || op >= 11)
 			check(WS_SERVER, name, "!1002");
@@ -310,7 +313,8 @@ check_utf8(void)
 		const char	*text;
 		int		 valid;
 	} rows[] = {
-		{ "\xce\xba\xe1\xbd\xb9\xcf\x83", 1 }, { "\xf0\x9f\x98\x80", 1 },
+		{ "\xce\xba\xe1\xbd\xb9\xcf\x83", 1 },
+		{ "\xf0\x9f\x98\x80", 1 },
 		{ "\xed\x9f\xbf", 1 }, { "\xee\x80\x80", 1 },
 		{ "\xf4\x8f\xbf\xbf", 1 }, { "\xef\xbf\xbf", 1 },
 		{ "\xc2\x80", 1 }, { "\xdf\xbf", 1 }, { "\xe0\xa0\x80", 1 },
@@ -338,7 +342,7 @@ check_utf8(void)
 		check(WS_SERVER, "8.1 text message",
 		    rows[i].valid ? want : "!1007");
 	}
-	/* A character over two frames is fine; it is the message that counts. */
+	/* A character over two frames is fine: the message counts. */
 	S(0x01, "\xf0\x9f"); S(0x89, ""); S(0x80, "\x98\x80");
 	check(WS_SERVER, "8.1 a character in two fragments",
 	    "(ping )(text \xf0\x9f\x98\x80)");
@@ -349,7 +353,7 @@ check_utf8(void)
 	input_len = 0;
 	S(0x82, "\xff\xfe");
 	check(WS_SERVER, "5.6 binary may be any bytes", "(bin \xff\xfe)");
-	is_int(utf8_cut("a\xc3\xa4", 3, 2), 1, "utf8: a cut inside a character");
+	is_int(utf8_cut("a\xc3\xa4", 3, 2), 1, "utf8: a cut in a character");
 	is_int(utf8_cut("a\xc3\xa4", 3, 3), 3, "utf8: a cut after it");
 	is_int(utf8_char("\xe2\x82\xac", 3), 3, "utf8: a character's length");
 	is_int(utf8_char("\xe2\x82", 2), 0, "utf8: half a character");
@@ -376,7 +380,8 @@ check_close(void)
 		payload[1] = (char)rows[i].code;
 		payload[2] = 'x';
 		frame(0x88, 1, 0, payload, 3);
-		(void)snprintf(want, sizeof(want), "(close %u x)", rows[i].code);
+		(void)snprintf(want, sizeof(want), "(close %u x)",
+		    rows[i].code);
 		(void)snprintf(name, sizeof(name), "7.4.2 close code %u",
 		    rows[i].code);
 		check(WS_SERVER, name, rows[i].valid ? want : "!1002");
