@@ -434,9 +434,9 @@ config_print(const struct config *c, FILE *f)
 	print_network(f, c);
 	print_resources(f, "default", &c->defaults);
 	print_resources(f, "maximum", &c->maximum);
-	(void)fprintf(f, "limit sandboxes %u\nlimit owner %u\n",
-	    c->max_sandboxes, c->max_per_owner);
-	(void)fprintf(f, "limit memory %llu\n",
+	if (c->max_sandboxes != 0)
+		(void)fprintf(f, "limit sandboxes %u\n", c->max_sandboxes);
+	(void)fprintf(f, "limit owner %u\nlimit memory %llu\n", c->max_per_owner,
 	    (unsigned long long)c->max_memory_mib);
 	(void)fprintf(f, "keep failed %u\nkeep keys %u\nreconnect %u\n",
 	    c->keep_failed_s, c->keep_keys_s, c->reconnect_s);

@@ -47,6 +47,16 @@ $(B)/gen/seeds/messages: common/msg.def regress/fuzz/msgseeds.py \
 
 $(B)/regress/fuzz/msg_fuzz $(B)/regress/fuzz/imsg_fuzz: $(B)/gen/seeds/messages
 
+# The configuration's test cases are good seeds.
+$(B)/gen/seeds/configurations: $(wildcard regress/config/*.conf) \
+    etc/sandboxd.conf
+	@mkdir -p $(@D)/conf
+	@echo "GEN	$@"
+	cp $^ $(@D)/conf
+	touch $@
+
+$(B)/regress/fuzz/conf_fuzz: $(B)/gen/seeds/configurations
+
 fuzzers: $(FUZZ_TARGETS)
 
 # Each target, SECONDS long; what it finds stays in $(B)/fuzz/corpus.
