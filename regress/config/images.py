@@ -131,7 +131,8 @@ def test_initramfs(tmp):
     ok({f[3] for f in files.values()} == {int(EPOCH)}, "initramfs: one date")
     order = files["lib/modules/order"][4].decode().split("\n")[:-1]
     words = [line.split(" ") for line in order]
-    ok(all(len(w) == 2 and w[1] in ("always", "squashfs", "vsock")
+    ok(all(len(w) == 2 and w[1] in ("always", "late", "squashfs",
+                                           "vsock")
            for w in words), "initramfs: order has a name and a known word",
        order)
     present = {n[12:] for n in files if n.endswith(".ko")}
