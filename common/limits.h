@@ -36,7 +36,7 @@
 
 /* Sandbox resources: what any configuration may ask for. */
 #define SBX_VCPU_MAX		32
-#define SBX_MEMORY_MIN_MIB	64	/* Debian's kernel does not boot in less */
+#define SBX_MEMORY_MIN_MIB	96	/* Debian's kernel boots in 88, not in 80 */
 #define SBX_MEMORY_MAX_MIB	262144
 #define SBX_DISK_MIN_MIB	16
 #define SBX_DISK_MAX_MIB	1048576

@@ -328,11 +328,12 @@ life_guest_ready(struct sandbox *sb)
 void
 life_guest_lost(struct sandbox *sb, enum sbx_error error, const char *detail)
 {
-	if (sb->state == STATE_CREATING && sb->step == STEP_GUEST)
-		life_fail(sb, error == E_GUEST_TIMEOUT ? CAUSE_BOOT_TIMEOUT :
-		    CAUSE_GUEST_LOST, error, detail);
-	else if (sb->state == STATE_RUNNING && sb->lost.ms == 0) {
+	if (error == E_GUEST_TIMEOUT && sb->state == STATE_CREATING) {
+		life_fail(sb, CAUSE_BOOT_TIMEOUT, error, detail);
+	} else if (sb->lost.ms == 0 && (sb->state == STATE_RUNNING ||
+	    (sb->state == STATE_CREATING && sb->step == STEP_GUEST))) {
 		sb->lost.ms = boottime_now().ms + LOST_GRACE_MS;
+		sb->lost_error = error;
 		(void)strlcpy(sb->detail, detail, sizeof(sb->detail));
 	}
 }
@@ -440,10 +441,10 @@ life_check_times(struct sandbox *sb, uint64_t now)
 	else if (sb->state == STATE_RUNNING && sb->reconnect.ms != 0 &&
 	    sb->reconnect.ms <= now)
 		life_delete(sb, "client did not come back");
-	else if (sb->state == STATE_RUNNING && sb->lost.ms != 0 &&
-	    sb->lost.ms <= now) {
+	else if (sb->lost.ms != 0 && sb->lost.ms <= now &&
+	    (sb->state == STATE_RUNNING || sb->state == STATE_CREATING)) {
 		(void)strlcpy(detail, sb->detail, sizeof(detail));
-		life_fail(sb, CAUSE_GUEST_LOST, E_GUEST_LOST, detail);
+		life_fail(sb, CAUSE_GUEST_LOST, sb->lost_error, detail);
 	} else if (sb->state == STATE_FAILED && sb->purge.ms <= now)
 		life_delete(sb, "failed some time ago");
 	else if (sb->state == STATE_CREATING && sb->step == STEP_GUEST &&

@@ -98,6 +98,7 @@ struct sandbox {
 	struct boottime		 reconnect;	/* front died with streams, 0 */
 	struct boottime		 give_up;	/* guest has to answer by then */
 	struct boottime		 lost;		/* channel broke; fails then, 0 */
+	enum sbx_error		 lost_error;
 	enum sbx_error		 fail_error;	/* of a create that failed */
 	unsigned int		 streams;
 	struct waiters		 creators;

@@ -86,7 +86,7 @@ def vmm(t):
          "vmm killed: new commands work")
     t.equal(vmms(), was, "vmm killed: the same VMMs")
     t.ok(eventually(lambda: BOXES.append(
-        A.create(memory_mib=64, on_disconnect="keep")["sandbox_id"]) or True),
+        A.create(memory_mib=96, on_disconnect="keep")["sandbox_id"]) or True),
          "vmm killed: the next create works")
     box = BOXES.pop()
     os.kill(daemon.vmm_pid(box), signal.SIGKILL)
@@ -105,7 +105,7 @@ def netd(t):
 
     def create():
         nonlocal box
-        box = A.create(memory_mib=64)["sandbox_id"]
+        box = A.create(memory_mib=96)["sandbox_id"]
         return True
     t.ok(eventually(create), "netd killed: the next create works")
     t.ok(echo(box) and echo(BOXES[0]), "netd killed: old and new work")
@@ -122,7 +122,7 @@ def all_four(t):
     was, expires = daemon.vmm_pid(box), A.show(box)["expires_at"]
     half = A.request  # an acknowledged create with a key, to be asked again
     key = half("POST", "/v1/sandboxes", data={"template": "seed",
-               "memory_mib": 64}, headers={"Idempotency-Key": "k"}).json()
+               "memory_mib": 96}, headers={"Idempotency-Key": "k"}).json()
     for pid in sorted(daemon.children().values()):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -135,7 +135,7 @@ def all_four(t):
     t.ok(abs(int(A.show(box)["expires_at"][17:19]) - int(expires[17:19])) in
          (0, 1, 59), "all four killed: the same deadline", expires)
     again = half("POST", "/v1/sandboxes", data={"template": "seed",
-                 "memory_mib": 64}, headers={"Idempotency-Key": "k"})
+                 "memory_mib": 96}, headers={"Idempotency-Key": "k"})
     t.equal((again.status, again.json()["sandbox_id"]),
             (200, key["sandbox_id"]), "all four killed: the key still holds")
     t.equal(len(A.list_all()), 2, "all four killed: no other sandbox")

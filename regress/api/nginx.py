@@ -68,7 +68,7 @@ def main():
 
     def control(t):
         t.equal(P.health()["status"], "ok", "healthz through nginx")
-        box = P.create(memory_mib=64, on_disconnect="keep")["sandbox_id"]
+        box = P.create(memory_mib=96, on_disconnect="keep")["sandbox_id"]
         t.equal(P.show(box)["state"], "running", "create and show")
         t.equal(P.exec(box, ["echo", "hi"])["stdout"], "hi\n", "exec")
         t.equal(P.request("POST", "/v1/sandboxes", data={"x": 1}).status, 400,
@@ -95,7 +95,7 @@ def main():
         P.delete(box)
 
     def abort(t):
-        box = P.create(memory_mib=64, on_disconnect="delete")["sandbox_id"]
+        box = P.create(memory_mib=96, on_disconnect="delete")["sandbox_id"]
         ws = P.command(box, ["sleep", "100"], stdin=False)
         ws.wait_for("process_started")
         ws.close()
