@@ -329,7 +329,9 @@ handle_data(struct gstream *gs, const struct gp_frame *f)
 		return channel_fail(gs->ch, E_GUEST_PROTOCOL,
 		    "output beyond the stream's credit");
 	gs->recv_credit -= cost;
-	gs->owed += cost;
+	/* An empty frame takes nobody's time but ours: its cost is gone. */
+	if (f->len != 0)
+		gs->owed += cost;
 	if (gs->events != NULL && f->len != 0)
 		gs->events->output(gs->arg, (enum gp_channel)f->flags,
 		    f->payload, f->len);

@@ -71,8 +71,8 @@ def members(t):
     def record(s):
         got.append(s)
         s.begin()
-        s.wait_for(lambda: s.stdin_eof or s.sizes and s.signals or s.closed,
-                   5)
+        s.wait_for(lambda: s.stdin_eof or len(s.sizes) > 1 and
+                   len(s.signals) > 2 or s.closed, 5)
         s.exit(0)
     with front.Front() as f:
         box = f.add_box(command=record)
@@ -101,6 +101,7 @@ def members(t):
         ws.wait_for("process_started")
         t.equal(got[-1].flags, 0, "\"stdin\": false -> /dev/null")
         ws.close()
+        f.seen("FRONT_DETACH_STREAM", 3)
         f.forget()
         f.api.run(box.id, ["x"], stdin=b"", on_disconnect="keep")
         t.equal(([m["on_disconnect"] for m in f.seen("FRONT_ATTACH_STREAM",
