@@ -18,24 +18,24 @@ static const struct confine_call	 calls[] = {
 	/* The channel to the parent, netlink, the log. */
 	CALL(recvmsg), CALL(sendmsg), CALL(recvfrom), CALL(sendto),
 	CALL(read), CALL(write), CALL(close), CALL(poll),
-	/* The event loop. */
+	/* The event loop; time, where the vDSO has to ask the kernel. */
 	CALL(epoll_wait), CALL(epoll_ctl), CALL(clock_gettime),
 	CALL(gettimeofday),
-	/* A tap: the descriptor's kind, its interface and owner. */
+	/* A tap: the descriptor's kind (fstat(3) is one of the two). */
 	CALL(newfstatat), CALL(fstat),
 	CALL_IF(ioctl, 1, (uint32_t)TUNSETIFF, (uint32_t)TUNSETOWNER,
 	    (uint32_t)TUNSETGROUP),
 	/* Memory; nothing becomes executable. */
-	CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CALL(futex),
+	CALL(brk), CALL(munmap), CALL(mremap),
 	CALL_IF(mmap, 2, PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE),
-	CALL_IF(mprotect, 2, PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE),
 	/* Signals and the end. */
-	CALL(rt_sigreturn), CALL(rt_sigprocmask), CALL(restart_syscall),
-	CALL(getpid), CALL(exit_group),
+	CALL(rt_sigreturn), CALL(restart_syscall), CALL(exit_group),
 #ifdef SBX_SANITIZER
 	CALL(sigaltstack), CALL(gettid), CALL(openat), CALL(readlink),
 	CALL(sched_yield), CALL(getrandom), CALL(rt_sigaction), CALL(tgkill),
-	CALL(sched_getaffinity),
+	CALL(sched_getaffinity), CALL(futex), CALL(madvise), CALL(getpid),
+	CALL(rt_sigprocmask),
+	CALL_IF(mprotect, 2, PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE),
 #endif
 };
 
