@@ -36,7 +36,7 @@ struct confine {
 	uint64_t			 caps;		/* kept, bit mask */
 	int				 keep_bounding;	/* caps can be passed on */
 	uint64_t			 nofile;	/* RLIMIT_NOFILE, 0: as is */
-	int				 no_files;	/* RLIMIT_NPROC and FSIZE 0 (see confine.c) */
+	int				 no_files;	/* RLIMIT_NPROC, FSIZE 0 */
 	enum confine_mode		 mode;
 	const struct confine_call	*calls;
 	size_t				 ncalls;	/* 0: no filter */

@@ -49,9 +49,9 @@ struct ipeer {
 	struct event			*ev_read;
 	struct event			*ev_write;
 	uint64_t			 last_request;
-	int				 broken;	/* no good for anything more */
-	int				 gone;		/* gone_cb has been called */
-	int				 paused;	/* does not read for now */
+	int				 broken;	/* of no more use */
+	int				 gone;		/* gone_cb was called */
+	int				 paused;	/* not reading now */
 	TAILQ_HEAD(, outgoing)		 queue;
 	TAILQ_HEAD(waiting_list, waiting) waiting;
 	struct ipeer_stats		 stats;
@@ -78,7 +78,8 @@ ipeer_new(struct event_base *base, int fd, enum proc_id self,
 	    .arg = arg, .base = base };
 	TAILQ_INIT(&p->queue);
 	TAILQ_INIT(&p->waiting);
-	p->ev_read = event_new(base, fd, EV_READ | EV_PERSIST, ipeer_on_read, p);
+	p->ev_read = event_new(base, fd, EV_READ | EV_PERSIST, ipeer_on_read,
+	    p);
 	p->ev_write = event_new(base, fd, EV_WRITE, ipeer_on_write, p);
 	if (p->ev_read == NULL || p->ev_write == NULL ||
 	    evutil_make_socket_nonblocking(fd) == -1 ||
@@ -403,7 +404,8 @@ take_control(struct msghdr *mh)
 			continue;
 		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (i = 0; i < n; i++) {
-			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(one));
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int),
+			    sizeof(one));
 			if (fd == -1) {
 				fd = one;
 			} else {
@@ -507,9 +509,9 @@ ipeer_on_read(evutil_socket_t fd, short what, void *arg)
 	/* A few at a time, so that no sibling starves the loop. */
 	for (turns = 0; turns < 16; turns++) {
 		/*
-		 * A request may bring a thousand answers.  Only the parent waits
-		 * for them to be taken: children always read, so the two never
-		 * wait for each other.
+		 * A request may bring a thousand answers.  Only the parent
+		 * waits for them to be taken: children always read, so the two
+		 * never wait for each other.
 		 */
 		if (p->self == PROC_PARENT && !p->broken &&
 		    p->stats.queued >= IPEER_QUEUE_HIGH) {

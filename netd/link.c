@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Interfaces and their addresses by rtnetlink.  Runs in netd; trusts the kernel's
- * answers.  A tap's alias carries the generation of its slot, so that a late
- * removal cannot take the successor.
+ * Interfaces and their addresses by rtnetlink.  Runs in netd; trusts the
+ * kernel's answers.  A tap's alias carries the generation of its slot, so that
+ * a late removal cannot take the successor.
  */
 #include <sys/socket.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * netd: taps, their addresses, one nftables table.  Started by sandboxd as root;
- * after its set-up it holds CAP_NET_ADMIN and nothing else, in an empty root.
- * Speaks only to the parent, starts no program and reads no file.
+ * netd: taps, their addresses, one nftables table.  Started by sandboxd as
+ * root; after its set-up it holds CAP_NET_ADMIN and nothing else, in an empty
+ * root.  Speaks only to the parent, starts no program and reads no file.
  */
 #include <bsd/string.h>
 
@@ -89,12 +89,14 @@ answer_failure(struct ipeer *p, uint64_t request, uint32_t slot, uint64_t gen,
 static void
 create_tap(struct ipeer *p, struct msg *msg)
 {
-	const struct m_parent_create_tap	*q = &msg->body.parent_create_tap;
-	struct m_netd_create_tap_ok		 m = { .slot = q->slot,
-						    .generation = q->generation };
+	const struct m_parent_create_tap	*q;
+	struct m_netd_create_tap_ok		 m = { 0 };
 	struct failure				 f;
 	int					 index;
 
+	q = &msg->body.parent_create_tap;
+	m.slot = q->slot;
+	m.generation = q->generation;
 	if (tap_create(&netd, msg->fd, q->slot, q->generation, q->uid, &index,
 	    m.name, &f) == -1) {
 		answer_failure(p, msg->request, q->slot, q->generation, &f);
@@ -108,11 +110,13 @@ create_tap(struct ipeer *p, struct msg *msg)
 static void
 remove_tap(struct ipeer *p, struct msg *msg)
 {
-	const struct m_parent_remove_tap	*q = &msg->body.parent_remove_tap;
-	struct m_netd_remove_tap_ok		 m = { .slot = q->slot,
-						    .generation = q->generation };
+	const struct m_parent_remove_tap	*q;
+	struct m_netd_remove_tap_ok		 m;
 	struct failure				 f;
 
+	q = &msg->body.parent_remove_tap;
+	m.slot = q->slot;
+	m.generation = q->generation;
 	if (tap_remove(&netd, q->slot, q->generation, &f) == -1) {
 		answer_failure(p, msg->request, q->slot, q->generation, &f);
 		return;

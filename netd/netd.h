@@ -79,7 +79,7 @@ struct nft {
 	char		 nft_table[16];		/* "sandboxd-" tag */
 	char		 nft_prefix[8];		/* "sb" tag "-" */
 	const char	*nft_tag;
-	uint64_t	 nft_handle;		/* of the table we made, 0: none */
+	uint64_t	 nft_handle;		/* of our table, 0: none */
 };
 
 int	nft_open(struct nft *, const char *tag);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The instance's one nftables table.  Runs in netd.  Chains and rules are fixed;
- * a sandbox is an element of the set "taps", so neither the cost of a change nor
- * that of a packet grows with the number of sandboxes.
+ * The instance's one nftables table.  Runs in netd.  Chains and rules are
+ * fixed; a sandbox is an element of the set "taps", so neither the cost of a
+ * change nor that of a packet grows with the number of sandboxes.
  *
  *	table inet sandboxd-TAG
  *		set taps { type ifname }
@@ -50,7 +50,7 @@
 #define PRIORITY_FILTER	0
 #define ELEMS_PER_MSG	256
 #define BATCH_BYTES	16384		/* all but the elements */
-#define ELEM_BYTES	64		/* one element with its headers, rounded up */
+#define ELEM_BYTES	64		/* one element, headers included */
 
 struct batch {
 	struct nft	*b_nft;
@@ -58,7 +58,7 @@ struct batch {
 	size_t		 b_size;
 	size_t		 b_used;
 	uint32_t	 b_first;	/* sequence numbers */
-	uint32_t	 b_acked;	/* of the latest message with a content */
+	uint32_t	 b_acked;	/* of the latest message but the end */
 	struct nlmsghdr	*b_latest;
 	int		 b_error;	/* sticky: a failed allocation */
 };
@@ -300,7 +300,8 @@ new_rule(struct batch *b, const char *chain)
 		return NULL;
 	}
 	nftnl_rule_set_u32(r, NFTNL_RULE_FAMILY, NFPROTO_INET);
-	if (nftnl_rule_set_str(r, NFTNL_RULE_TABLE, b->b_nft->nft_table) == -1 ||
+	if (nftnl_rule_set_str(r, NFTNL_RULE_TABLE,
+	    b->b_nft->nft_table) == -1 ||
 	    nftnl_rule_set_str(r, NFTNL_RULE_CHAIN, chain) == -1)
 		b->b_error = -ENOMEM;
 	return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Making and removing a sandbox's tap.  Runs in netd, confined; the parent is
- * obeyed but each of its numbers is checked again.  The tap is not persistent: it
- * lives as long as somebody holds its descriptor, and netd does not.
+ * obeyed but each of its numbers is checked again.  The tap is not persistent:
+ * it lives as long as somebody holds its descriptor, and netd does not.
  */
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -36,12 +36,13 @@ get_number(long long *out, const char *text, const char *what,
 	else
 		n = strtonum(text, 0, INT64_MAX, &err);
 	if (err != NULL && strcmp(err, "too large") != 0) {
-		conf_fault("%s%s%s: \"%s\" is not a number", what, gap, which, text);
+		conf_fault("%s%s%s: \"%s\" is not a number", what, gap,
+		    which, text);
 		return -1;
 	}
 	if (err != NULL || n < min || n > max) {
-		conf_fault("%s%s%s: %s is out of range, %lld to %lld", what, gap,
-		    which, text, min, max);
+		conf_fault("%s%s%s: %s is out of range, %lld to %lld", what,
+		    gap, which, text, min, max);
 		return -1;
 	}
 	*out = n;
@@ -95,7 +96,8 @@ void
 value_path(char *out, size_t size, const char *text, const char *what)
 {
 	if (text[0] != '/')
-		conf_fault("%s: \"%s\" does not start with a slash", what, text);
+		conf_fault("%s: \"%s\" does not start with a slash", what,
+		    text);
 	else if (strlcpy(out, text, size) >= size)
 		conf_fault("%s: path is longer than %zu bytes", what, size - 1);
 }
@@ -104,8 +106,8 @@ void
 value_tag(struct config *conf, const char *text)
 {
 	if (!tag_valid(text))
-		conf_fault("tag: \"%s\" is not %d characters of a-z and 2-7", text,
-		    SBX_TAG_LEN);
+		conf_fault("tag: \"%s\" is not %d characters of a-z and 2-7",
+		    text, SBX_TAG_LEN);
 	else
 		(void)strlcpy(conf->tag, text, sizeof(conf->tag));
 }
@@ -136,8 +138,8 @@ value_mode(struct config *conf, const char *text)
 	mode = strtoul(text, &end, 8);
 	if (!isdigit((unsigned char)text[0]) || *end != '\0' ||
 	    (mode & ~0666UL) != 0 || (mode & 0600) != 0600)
-		conf_fault("socket mode: \"%s\" is not an octal mode of 0600 to 0666"
-		    " without execute bits", text);
+		conf_fault("socket mode: \"%s\" is not an octal mode of 0600 "
+		    "to 0666 without execute bits", text);
 	else
 		conf->socket_mode = (uint32_t)mode;
 }
@@ -152,8 +154,8 @@ value_user(uint32_t *uid, uint32_t *gid, const char *text, const char *what)
 	if (isdigit((unsigned char)text[0])) {
 		if (strlcpy(copy, text, sizeof(copy)) >= sizeof(copy) ||
 		    (colon = strchr(copy, ':')) == NULL) {
-			conf_fault("%s: \"%s\" is neither a name nor UID:GID", what,
-			    text);
+			conf_fault("%s: \"%s\" is neither a name nor UID:GID",
+			    what, text);
 			return;
 		}
 		*colon = '\0';

@@ -436,8 +436,8 @@ config_print(const struct config *c, FILE *f)
 	print_resources(f, "maximum", &c->maximum);
 	if (c->max_sandboxes != 0)
 		(void)fprintf(f, "limit sandboxes %u\n", c->max_sandboxes);
-	(void)fprintf(f, "limit owner %u\nlimit memory %llu\n", c->max_per_owner,
-	    (unsigned long long)c->max_memory_mib);
+	(void)fprintf(f, "limit owner %u\nlimit memory %llu\n",
+	    c->max_per_owner, (unsigned long long)c->max_memory_mib);
 	(void)fprintf(f, "keep failed %u\nkeep keys %u\nreconnect %u\n",
 	    c->keep_failed_s, c->keep_keys_s, c->reconnect_s);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The grammar of sandboxd.conf(5); the only place that knows its keywords.  Runs
- * in the parent (and in sandboxd -n) before anything is started.  The file is
- * the operator's, so it is trusted once its owner and mode have been checked;
- * every fault of it is reported with its line, not only the first.
+ * The grammar of sandboxd.conf(5); the only place that knows its keywords.
+ * Runs in the parent (and in sandboxd -n) before anything is started.  The file
+ * is the operator's, so it is trusted once its owner and mode have been
+ * checked; every fault of it is reported with its line, not only the first.
  *
  * One statement a line, `#' starts a comment, a later statement replaces an
  * earlier one.
@@ -33,7 +33,7 @@ static struct parser {
 	int		 new_line;	/* the next token starts one */
 	size_t		 used;		/* of text */
 	char		*token;		/* the latest, in text */
-	char		*before;	/* the one before it on the line, or NULL */
+	char		*before;	/* the one before it on the line */
 	int		 kind;		/* token number of the latest */
 	char		 text[CONF_LINE_MAX];	/* tokens of the line */
 } parser;
@@ -109,7 +109,8 @@ socketopts	: /* empty */
 
 driver		: QEMU			{ conf->driver = DRIVER_QEMU; }
 		| STRING {
-			conf_fault("driver: there is no \"%s\"; it is qemu", $1);
+			conf_fault("driver: there is no \"%s\"; it is qemu",
+			    $1);
 		}
 		;
 
@@ -131,8 +132,12 @@ paths		: QEMU STRING		{ SET_PATH(qemu, $2, "qemu"); }
 		| TEMPLATES STRING {
 			SET_PATH(template_dir, $2, "templates");
 		}
-		| LIBEXEC STRING	{ SET_PATH(libexec_dir, $2, "libexec"); }
-		| VERDICT STRING	{ SET_PATH(verdict_file, $2, "verdict"); }
+		| LIBEXEC STRING {
+			SET_PATH(libexec_dir, $2, "libexec");
+		}
+		| VERDICT STRING {
+			SET_PATH(verdict_file, $2, "verdict");
+		}
 		;
 
 dns		: STRING		{ value_dns(conf, $1); }
@@ -366,7 +371,8 @@ lex_token(void)
 	if (is_word(c))
 		return lex_word(c);
 	if (c > 0x20 && c < 0x7f)
-		(void)snprintf(why, sizeof(why), "\"%c\" is not allowed here", c);
+		(void)snprintf(why, sizeof(why), "\"%c\" is not allowed here",
+		    c);
 	else
 		(void)snprintf(why, sizeof(why), "byte 0x%02x is not allowed "
 		    "here", (unsigned int)c);

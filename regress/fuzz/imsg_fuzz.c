@@ -107,7 +107,7 @@ ask(struct ipeer *p)
 {
 	static enum msg_type			 start = M_PARENT_START_VM;
 	static enum msg_type			 destroy = M_PARENT_DESTROY_VM;
-	static enum msg_type			 remove_tap = M_PARENT_REMOVE_TAP;
+	static enum msg_type			 gone_tap = M_PARENT_REMOVE_TAP;
 	static const struct m_parent_start_vm	 s = {
 		.id = "sb-aaaaaaaaaaaaaaaa"
 	};
@@ -125,9 +125,9 @@ ask(struct ipeer *p)
 		    &destroy);
 	} else if (peer_id == PROC_NETD) {
 		(void)request_parent_remove_tap(p, &r, 60000, on_answer,
-		    &remove_tap);
+		    &gone_tap);
 		(void)request_parent_remove_tap(p, &r, 60000, on_answer,
-		    &remove_tap);
+		    &gone_tap);
 	}
 }
 

@@ -51,10 +51,7 @@ main(void)
 	for (i = 0; i < PROBE_FORBIDDEN; i++)
 		if (!PROBE_SANITIZED(probe_forbidden[i].nr) &&
 		    probe_forbidden[i].nr != SYS_accept4)
-			ok(probe_killed(probe_child(&f, probe_forbidden[i].nr,
-			    probe_forbidden[i].args)), "front: %s (%lx, %lx, "
-			    "%lx) kills", probe_forbidden[i].name,
-			    probe_forbidden[i].args[0], probe_forbidden[i].args[1],
-			    probe_forbidden[i].args[2]);
+			ok(probe_forbids(&f, i), "front: %s kills",
+			    probe_text(i));
 	return done_testing();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Holds a process's confinement against the list that its test states: the
- * filter is run in user space for every system call number, and then for real, in
- * a forked child for each.  Test programs only.
+ * filter is run in user space for every system call number, and then for real,
+ * in a forked child for each.  Test programs only.
  */
 #ifndef SBX_CONFINE_PROBE_H
 #define SBX_CONFINE_PROBE_H
@@ -30,8 +30,8 @@
 #define PROBE_LAST	460	/* cachestat and its neighbours, Linux 6.x */
 #define PROBE_CODE_MAX	4096
 /*
- * uretprobe(2) and uprobe(2): newer kernels let them pass any filter, and refuse
- * them everywhere but in the trampoline that the kernel itself made.
+ * uretprobe(2) and uprobe(2): newer kernels let them pass any filter, and
+ * refuse them everywhere but in the trampoline that the kernel itself made.
  */
 #define PROBE_UNFILTERED(nr)	((nr) == 335 || (nr) == 336)
 #define PROBE_X32	0x40000000U
@@ -129,7 +129,8 @@ probe_child(const struct probe_filter *f, int nr, const long *args)
 	if (pid == 0) {
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
 		    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
-		    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == -1)
+		    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+		    &prog) == -1)
 			_exit(99);
 		errno = 0;
 		if (syscall(nr, args[0], args[1], args[2], args[3], args[4],
@@ -301,6 +302,24 @@ static const struct {
 };
 #define PROBE_FORBIDDEN							\
 	(sizeof(probe_forbidden) / sizeof(probe_forbidden[0]))
+
+static int
+probe_forbids(const struct probe_filter *f, size_t i)
+{
+	return probe_killed(probe_child(f, probe_forbidden[i].nr,
+	    probe_forbidden[i].args));
+}
+
+static const char *
+probe_text(size_t i)
+{
+	static char	 text[96];
+
+	(void)snprintf(text, sizeof(text), "%s (%lx, %lx, %lx)",
+	    probe_forbidden[i].name, probe_forbidden[i].args[0],
+	    probe_forbidden[i].args[1], probe_forbidden[i].args[2]);
+	return text;
+}
 
 /* A sanitizer needs some of these itself; which is not our concern. */
 #ifdef SBX_SANITIZER

@@ -53,11 +53,8 @@ test_netd(void)
 	    "netd: every other number kills, for real");
 	for (i = 0; i < PROBE_FORBIDDEN; i++)
 		if (!PROBE_SANITIZED(probe_forbidden[i].nr))
-			ok(probe_killed(probe_child(&f, probe_forbidden[i].nr,
-			    probe_forbidden[i].args)), "netd: %s (%lx, %lx, %lx) "
-			    "kills", probe_forbidden[i].name,
-			    probe_forbidden[i].args[0], probe_forbidden[i].args[1],
-			    probe_forbidden[i].args[2]);
+			ok(probe_forbids(&f, i), "netd: %s kills",
+			    probe_text(i));
 }
 
 /* A call through the 32-bit gate has other numbers: 20 is getpid there. */
@@ -77,7 +74,8 @@ test_gate(void)
 	pid = fork();
 	if (pid == 0) {
 		(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == -1)
+		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+		    &prog) == -1)
 			_exit(99);
 		__asm__ volatile("int $0x80" : "+a"(r) : : "memory");
 		_exit(r > 0 ? 2 : 3);

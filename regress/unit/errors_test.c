@@ -8,10 +8,10 @@
 
 TEST_PLAN_AUTO;
 
-/* The registry of RFC 9110 section 15, RFC 6585 and RFC 4918, as far as used. */
+/* The registry (RFC 9110 section 15, RFC 6585, RFC 4918), as far as used. */
 static const int	 statuses[] = {
-	400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 426,
-	429, 431, 500, 501, 502, 503, 504, 505, 507
+	400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422,
+	426, 429, 431, 500, 501, 502, 503, 504, 505, 507
 };
 
 static int

@@ -16,13 +16,15 @@ test_ids(void)
 		"SB-aaaaaaaaaaaaaaaa", "sb_aaaaaaaaaaaaaaaa",
 		"sb-aaaaaaaaaaaaaaaA", "sb-aaaaaaaaaaaaaaa1",
 		"sb-aaaaaaaaaaaaaaa8", "sb-aaaaaaaaaaaaaaa0",
-		"sb-aaaaaaaaaaaaaaa/", "sb-../../../../../", "sb-aaaaaaaaaaaaaaa ",
+		"sb-aaaaaaaaaaaaaaa/", "sb-../../../../../",
+		"sb-aaaaaaaaaaaaaaa ",
 		" sb-aaaaaaaaaaaaaaaa", "sb-aaaaaaaaaaaaaaa\n",
 		"sb-aaaaaaaaaaaaaa\xc3\xa9", "aaaaaaaaaaaaaaaaaaa"
 	};
 	enum { MANY = 20000 };
 	static char		 ids[MANY][SBX_ID_LEN + 1];
-	int			 seen[256] = { 0 }, i, j, wrong = 0, letters = 0;
+	int			 seen[256] = { 0 }, i, j;
+	int			 wrong = 0, letters = 0;
 
 	ok(id_valid("sb-abcdefghijklmnop"), "id: letters");
 	ok(id_valid("sb-qrstuvwxyz234567"), "id: the rest of the alphabet");
@@ -56,8 +58,8 @@ test_names(void)
 		"a", "0", "A", "seed", "debian-12.5_x", "a..b", "9-"
 	};
 	static const char	*const bad[] = {
-		"", ".", "..", "-a", "_a", ".a", "a/b", "a b", "a\n", "a:b", "a\\",
-		"\xc3\xa9", "a\x7f", "a%", "a*"
+		"", ".", "..", "-a", "_a", ".a", "a/b", "a b", "a\n", "a:b",
+		"a\\", "\xc3\xa9", "a\x7f", "a%", "a*"
 	};
 	char			 text[SBX_NAME_MAX + 2];
 	size_t			 i;
@@ -85,7 +87,7 @@ test_tags(void)
 	    "tag: bad ones");
 	/* FNV-1a of "": the offset basis, cbf29ce484222325. */
 	tag_from_path("", a);
-	/* cbf29ce4 ^ 84222325 = 4fd0bfc1: 00001 11110 01111 00001 from below. */
+	/* cbf29ce4 ^ 84222325 = 4fd0bfc1: from below 1, 30, 15, 1. */
 	is_str(a, "b6pb", "tag: of nothing, by hand");
 	/* Its published value for "a" is af63dc4c8601ec8c. */
 	tag_from_path("a", a);

@@ -315,7 +315,8 @@ test_pause(void)
 	struct ipeer					*parent;
 	struct ipeer_stats				 st;
 	uint8_t						 buf[MSG_MAX_BYTES];
-	int						 pair[2], n, i, most = 0;
+	int						 pair[2], n, i;
+	int						 most = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
 		exit(1);

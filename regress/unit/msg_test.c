@@ -25,8 +25,8 @@ dump_all(void)
 		for (how = FILL_SOME; how <= FILL_FULL; how++) {
 			msg_fill((enum msg_type)type, &body, (enum fill)how);
 			len = msg_pack(buf, (enum msg_type)type,
-			    msg_infos[type].phase == MP_ANSWER ? MSGF_ANSWER : 0,
-			    0x0102030405060708ULL, &body);
+			    msg_infos[type].phase == MP_ANSWER ?
+			    MSGF_ANSWER : 0, 0x0102030405060708ULL, &body);
 			printf("%s ", msg_name(type));
 			for (i = 0; i < len; i++)
 				printf("%02x", buf[i]);

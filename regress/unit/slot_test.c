@@ -68,9 +68,10 @@ static void
 test_taps(void)
 {
 	static const char	*const bad[] = {
-		"", "sb", "sbabcd", "sbabcd-", "sbabcd", "sbabcx-1", "sbabcd-01",
-		"sbabcd- 1", "sbabcd-+1", "sbabcd--1", "sbabcd-0x1", "sbabcd-1g",
-		"sbabcd-1F", "sbabcd-100000000", "sbabcd-ffffffffffffffffff",
+		"", "sb", "sbabcd", "sbabcd-", "sbabcd", "sbabcx-1",
+		"sbabcd-01", "sbabcd- 1", "sbabcd-+1", "sbabcd--1",
+		"sbabcd-0x1", "sbabcd-1g", "sbabcd-1F", "sbabcd-100000000",
+		"sbabcd-ffffffffffffffffff",
 		"xbabcd-1", "sbabcd_1", "sbabcd-1 ", "tap0", "sbabc-d1"
 	};
 	char			 name[TAP_NAME_MAX + 1];

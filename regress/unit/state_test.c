@@ -33,7 +33,8 @@ main(void)
 		    "state: \"%s\" is none", none[i]);
 	is_str(state_name(STATE_COUNT), "unknown", "state: out of range");
 	is_str(state_name(~0U), "unknown", "state: far out of range");
-	is_str(on_disconnect_name(ON_DISCONNECT_UNSET), "", "disconnect: unset");
+	is_str(on_disconnect_name(ON_DISCONNECT_UNSET), "",
+	    "disconnect: unset");
 	is_str(on_disconnect_name(ON_DISCONNECT_DELETE), "delete",
 	    "disconnect: delete");
 	is_str(on_disconnect_name(ON_DISCONNECT_KEEP), "keep",
