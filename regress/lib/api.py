@@ -65,8 +65,9 @@ class Conn:
 
     def __init__(self, path=None, timeout=120):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(timeout)
+        # Blocking: a full backlog is waited for, not an error.
         self.sock.connect(path or default_socket())
+        self.sock.settimeout(timeout)
         self.buf = b""
 
     def close(self):
@@ -188,7 +189,7 @@ class Result:
     """What a command's stream gave."""
 
     def __init__(self):
-        self.stdout, self.stderr = b"", b""
+        self.pieces = {STDOUT: [], STDERR: []}
         self.events = []                # text messages in their order
         self.order = []                 # kinds of everything, in order
         self.pid = None
@@ -196,6 +197,19 @@ class Result:
         self.error = None               # the error event
         self.close = None               # close code, None: no close frame
         self.reason = ""
+
+    def joined(self, channel):
+        """Output so far; joined once, not copied with each piece."""
+        self.pieces[channel] = [b"".join(self.pieces[channel])]
+        return self.pieces[channel][0]
+
+    @property
+    def stdout(self):
+        return self.joined(STDOUT)
+
+    @property
+    def stderr(self):
+        return self.joined(STDERR)
 
     @property
     def exit_code(self):
@@ -324,12 +338,9 @@ class WebSocket(Conn):
             result.order.append("close")
             return False
         if op == BINARY:
-            if data[0] == STDOUT:
-                result.stdout += data[1:]
-            elif data[0] == STDERR:
-                result.stderr += data[1:]
-            else:
+            if data[0] not in result.pieces:
                 raise ValueError("channel %d from the server" % data[0])
+            result.pieces[data[0]].append(data[1:])
             result.order.append("output")
             return True
         event = json.loads(data.decode("utf-8"))
