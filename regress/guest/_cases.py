@@ -219,8 +219,7 @@ def case_36_env(t, p):
     many = {"V%05d" % i: "value %d" % i for i in range(10000)}
     many["A"] = "line one\nx=y=z\n"
     many["E"] = ""
-    r = p.host.run(["env", "-0"] if not p.vm else ["sh", "-c",
-        "tr '\\0' '\\0' < /proc/self/environ"], env=many, timeout=60)
+    r = p.host.run(["cat", "/proc/self/environ"], env=many, timeout=60)
     got = dict(e.split(b"=", 1) for e in r.stdout.split(b"\0") if e)
     bad = [k for k, v in many.items() if got.get(k.encode()) != v.encode()]
     t.ok(not bad, "36: 10,000 variables, newline and = in a value", bad[:5])

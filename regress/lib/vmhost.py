@@ -4,6 +4,7 @@
 The daemon is not involved: this is what guestd is tested with, and what the
 daemon's own speed is measured against.
 """
+import json
 import os
 import re
 import shutil
@@ -14,11 +15,12 @@ import time
 
 import gproto
 
-BUILD = os.environ.get("SANDBOXD_BUILD") or os.path.join(os.path.dirname(
-    os.path.abspath(__file__)), "..", "..", "build")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.path.join(ROOT, os.environ.get("B") or
+    ("build-san" if os.environ.get("SAN") == "1" else "build"))
 CMDLINE = ("quiet tsc_early_khz=%d tsc=reliable 8250.nr_uarts=0 "
     "cryptomgr.notests no_timer_check mitigations=off init_on_alloc=0 nokaslr "
-    "apparmor=0 lsm= audit=0 reboot=t panic=-1 console=hvc0")
+    "apparmor=0 lsm= audit=0 reboot=t panic=-1 console=hvc0 noreplace-smp")
 
 
 def tsc_khz():
@@ -64,7 +66,7 @@ class VM:
                 "org.sandboxd.agent.0",
             "-drive", "id=base,if=none,format=raw,readonly=on,file=" + base,
             "-device", "virtio-blk-device,drive=base,serial=base",
-            "-device", "virtio-rng-device",
+            "-device", "virtio-rng-device", "-device", "pvpanic",
             "-qmp", "unix:%s,server=on,wait=off" % self.monitor]
         if layer_mib:
             layer = os.path.join(self.dir, "layer")
@@ -89,6 +91,27 @@ class VM:
             self.sock.close()
         self.sock = gproto.connect_unix(self.agent, timeout)
         return gproto.Host(self.sock, timeout)
+
+    def qmp_events(self):
+        """Connects to the monitor; returns a function f(timeout) -> names."""
+        s = gproto.connect_unix(self.monitor)
+        s.sendall(b'{"execute":"qmp_capabilities"}\n')
+        f = s.makefile("rb")
+
+        def events(timeout):
+            names = []
+            s.settimeout(timeout)
+            try:
+                for line in f:
+                    names.append(json.loads(line).get("event"))
+            except OSError:
+                pass
+            return [n for n in names if n]
+        return events
+
+    def rss_kib(self):
+        with open("/proc/%d/status" % self.proc.pid) as f:
+            return int(re.search(r"VmRSS:\s*(\d+)", f.read()).group(1))
 
     def console_text(self):
         with open(self.console, errors="replace") as f:
