@@ -89,7 +89,7 @@
 #define HTTP_STALL_MS		60000	/* a reply of which nothing is read */
 #define HTTP_GONE_CHECK_MS	250	/* of clients that are not being read */
 #define HTTP_ACCEPT_PAUSE_MS	250	/* when descriptors have run out */
-#define FRONT_NOFILE		4096	/* clients, one channel each sandbox */
+#define FRONT_NOFILE		16384	/* clients; a channel for each sandbox */
 
 /* JSON. */
 #define JSON_DEPTH_MAX		8	/* levels of arrays and objects */
@@ -164,6 +164,7 @@
 #define VMM_REQUEST_MS		15000
 #define GUEST_BOOT_TCG_MS	60000	/* software emulation on a busy box */
 #define GUEST_BOOT_KVM_MS	10000
+#define CHANNEL_LOST_MS		2000	/* for the parent to say what it was */
 #define GUEST_HANDSHAKE_MS	10000	/* reconnect to a guest that has booted */
 #define DELETE_ANSWER_MS	30000	/* then 202 and the sweep goes on */
 

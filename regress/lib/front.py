@@ -80,7 +80,7 @@ class Box:
 
 
 class Front:
-    def __init__(self, open_api=True, log=False, **setup):
+    def __init__(self, open_api=True, log=False, env=None, **setup):
         if os.geteuid() != 0:
             print("1..0 # SKIP needs root")
             sys.exit(0)
@@ -102,7 +102,7 @@ class Front:
         self.cond = threading.Condition()
         self.sending = threading.Lock()
         self.gone = False
-        self.peer = msg.Child(EXE, before_exec=new_netns, log=log)
+        self.peer = msg.Child(EXE, env=env, before_exec=new_netns, log=log)
         fields = dict(uid=UID, gid=UID, root=self.root, verbose=1,
                       version="9.9.9", guest_boot_ms=5000)
         fields.update(setup)
