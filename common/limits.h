@@ -148,6 +148,7 @@
 #define VMM_STDERR_TAIL		1024	/* bytes kept */
 #define VMM_STDERR_MAX		65536	/* bytes read; a guest can cause warnings */
 #define VMM_NOFILE		65536	/* descriptors of vmm, five for each VM */
+#define VMM_UID_MIN		65536	/* below: people and services; we kill by uid */
 #define VMM_BLANKS_MAX		16	/* sizes of empty layers kept on disk */
 #define TEMPLATE_JSON_MAX	4096	/* bytes of template.json */
 #define VM_START_MS		12000	/* start to working monitor, busy box */

@@ -72,6 +72,9 @@ proc_uid(pid_t pid)
 
 	if (read_proc(pid, "status", buf, sizeof(buf)) == -1)
 		return (uid_t)-1;
+	/* A zombie runs nothing any more; its parent has to fetch it. */
+	if (strstr(buf, "\nState:\tZ") != NULL)
+		return (uid_t)-1;
 	p = strstr(buf, "\nUid:\t");
 	if (p == NULL)
 		return (uid_t)-1;

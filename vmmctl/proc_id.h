@@ -13,7 +13,7 @@
 
 /* Field 22 of /proc/PID/stat, clock ticks since boot; 0 if there is none. */
 uint64_t	proc_start_time(pid_t);
-/* Real uid; (uid_t)-1 if there is no such process. */
+/* Real uid; (uid_t)-1 if there is no such process, or it is a zombie. */
 uid_t		proc_uid(pid_t);
 /* Field 22 of a stat line, for tests; 0 if malformed. */
 uint64_t	proc_parse_start_time(const char *);

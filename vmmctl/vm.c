@@ -525,7 +525,7 @@ vm_handle_start(struct msg *m)
 	const struct m_parent_start_vm	*b = &m->body.parent_start_vm;
 	struct fault			 f;
 	struct vm			*vm;
-	int				 root;
+	int				 root, tap;
 
 	if (vm_check_start(b, m->fd, &f) == -1)
 		goto fail;
@@ -559,6 +559,9 @@ vm_handle_start(struct msg *m)
 	image_get_blank(b->disk_mib, got_blank, vm);
 	return;
 fail:
+	/* The tap goes with its last descriptor: before anybody hears. */
+	tap = msg_take_fd(m);
+	close_fd(&tap);
 	answer_fail(m->request, b->id, b->generation, &f);
 }
 

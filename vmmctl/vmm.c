@@ -64,9 +64,11 @@ setup(const struct m_parent_setup_vmm *b)
 			fatalx("path \"%s\" is not absolute", path[i]);
 	if (!tag_valid(b->tag))
 		fatalx("malformed tag");
-	if (b->uid_first == 0 || b->uid_count <= SLOT_UIDS_RESERVED ||
+	/* Left-overs are killed by uid: never one that somebody else may have. */
+	if (b->uid_first < VMM_UID_MIN || b->uid_count <= SLOT_UIDS_RESERVED ||
 	    b->uid_first + b->uid_count < b->uid_first)
-		fatalx("uid range %u + %u", b->uid_first, b->uid_count);
+		fatalx("uid range %u + %u is not above %u", b->uid_first,
+		    b->uid_count, VMM_UID_MIN);
 	/* "/vm/<id>/monitor.sock" has to fit in a socket's address. */
 	if (strlen(b->state_dir) + strlen("/vm//monitor.sock") + SBX_ID_LEN >
 	    SUN_PATH_MAX)

@@ -25,6 +25,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.path.realpath(os.environ.get("B") or os.path.join(ROOT, "build"))
 EXE = os.path.join(BUILD, "libexec", "vmm")
 RESERVED = 16                       # common/slot.h: uids of front and netd
+UIDS = RESERVED + 256
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 TUNSETIFF = 0x400454ca              # linux/if_tun.h
@@ -129,18 +130,27 @@ class Vmm:
         self.log = log
         self.child = None
         self.generation = 0
+        # Chosen here and never a test's: close() kills by it.
+        self.uid_first = 1700000000 + secrets.randbelow(100000) * 1000
         self.setup = dict(
             tag=new_tag(), state_dir=self.state,
             template_dir=os.path.join(BUILD, "templates"),
             kernel=os.path.join(BUILD, "images/vmlinux"),
             initramfs=os.path.join(BUILD, "images/initramfs.cpio"),
             mke2fs="/usr/sbin/mke2fs", qemu="/usr/bin/qemu-system-x86_64",
-            driver="qemu", uid_count=RESERVED + 256,
-            uid_first=1700000000 + secrets.randbelow(100000) * 1000,
-            verbose=1)
+            driver="qemu", uid_count=UIDS,
+            uid_first=self.uid_first, verbose=1)
         self.setup.update(setup)
         self.tag = self.setup["tag"]
-        self.run()
+        try:
+            self.run()
+        except msg.Error:
+            # Refused: nothing was started, nothing has to be killed.
+            self.child.close()
+            self.child.kill()
+            if self.own_state:
+                shutil.rmtree(self.state, ignore_errors=True)
+            raise
 
     def run(self):
         """Starts the process (again)."""
@@ -162,7 +172,7 @@ class Vmm:
                 self.generation)
         f = dict(id=vm.id, generation=vm.generation, slot=slot, uid=vm.uid,
                  gid=vm.uid, vcpu=1, memory_mib=128, disk_mib=256, kvm=0,
-                 template="seed", mac="02:53:0a:00:%02x:02" % slot)
+                 template="seed", mac="02:53:0a:00:%02x:02" % (slot & 255))
         f.update(fields)
         fd = make_tap(self.tag, slot) if tap is None else tap
         vm.request = self.child.start("PARENT_START_VM", fd=fd, **f)
@@ -231,16 +241,19 @@ class Vmm:
     # What is left.
 
     def processes(self):
-        first = self.setup["uid_first"]
-        found = []
+        first, found = self.uid_first, []
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
             try:
-                uid = int(status(int(name))["Uid"].split()[0])
+                s = status(int(name))
+                uid = int(s["Uid"].split()[0])
             except (OSError, KeyError):
                 continue
-            if first <= uid < first + self.setup["uid_count"]:
+            # Of an orphan's zombie only init can free us.
+            if s["State"].startswith("Z"):
+                continue
+            if first <= uid < first + UIDS:
                 found.append(int(name))
         return found
 
@@ -263,6 +276,18 @@ class Vmm:
         self.child.kill(signal.SIGKILL)
         self.child.close()
 
+    def remove_cgroup(self, end):
+        top = "%s/sandboxd-%s" % (cgroup_mount(), self.tag)
+        while os.path.isdir(top):
+            try:
+                for n in self.leaves():
+                    os.rmdir(os.path.join(top, n))
+                os.rmdir(top)
+            except OSError:         # empties a moment after the exit
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+
     def close(self):
         """The end of a test, however it went."""
         if self.child.status is None:
@@ -275,12 +300,6 @@ class Vmm:
         end = time.monotonic() + 5
         while self.processes() and time.monotonic() < end:
             time.sleep(0.01)
-        mount = cgroup_mount()
-        if mount is not None:
-            top = "%s/sandboxd-%s" % (mount, self.tag)
-            for n in self.leaves():
-                os.rmdir(os.path.join(top, n))
-            if os.path.isdir(top):
-                os.rmdir(top)
+        self.remove_cgroup(end)
         if self.own_state:
             shutil.rmtree(self.state, ignore_errors=True)
