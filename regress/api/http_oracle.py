@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
 """Our HTTP reader against h11 and httptools (llhttp), on the corpus of
 unit/http_test: what we take, they take, and see the same requests in it; what
