@@ -81,12 +81,20 @@ channel_free(struct channel *ch, enum sbx_error error, const char *detail)
 	free(ch);
 }
 
-/* Ends a channel that failed, and tells the parent. */
+/*
+ * Tells the parent of a channel that failed.  The streams stay open for the
+ * moment that the parent needs to learn what became of the VM: its
+ * PARENT_CLOSE_CHANNEL has the better cause.
+ */
 static void
 channel_lost(struct channel *ch)
 {
+	struct timeval			 tv = front_time(CHANNEL_LOST_MS);
 	struct m_front_guest_lost_event	 m;
 
+	if (ch->state == CH_LOST)
+		return;
+	ch->state = CH_LOST;
 	memset(&m, 0, sizeof(m));
 	memcpy(m.id, ch->about.id, sizeof(m.id));
 	m.generation = ch->about.generation;
@@ -95,7 +103,12 @@ channel_lost(struct channel *ch)
 	log_warnx("channel lost id=%s error=%s detail=\"%s\"", m.id,
 	    error_code(ch->error), log_vis(m.detail, strlen(m.detail)));
 	(void)send_front_guest_lost_event(front.parent, &m);
-	channel_free(ch, (enum sbx_error)m.error, m.detail);
+	(void)event_del(ch->ev_read);
+	(void)event_del(ch->ev_write);
+	(void)event_del(ch->ev_flush);
+	(void)evtimer_del(ch->timer);
+	if (evtimer_add(ch->timer, &tv) == -1)
+		channel_free(ch, (enum sbx_error)m.error, m.detail);
 }
 
 int
@@ -174,6 +187,8 @@ channel_on_write(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (ch->state == CH_LOST)
+		return;
 	if (ch->error == E_OK && !event_pending(ch->ev_write, EV_WRITE, NULL))
 		channel_write(ch);
 	if (ch->error != E_OK)
@@ -345,6 +360,10 @@ channel_on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (ch->state == CH_LOST) {
+		channel_free(ch, ch->error, ch->detail);
+		return;
+	}
 	if (ch->state != CH_READY) {
 		(void)channel_fail(ch, E_GUEST_TIMEOUT, ch->state == CH_SYNC ?
 		    "guest agent did not answer within %u ms" :
@@ -428,8 +447,12 @@ channel_open(const struct m_parent_open_channel *m, int fd)
 	gp_reader_init(&ch->reader, GP_TO_HOST);
 	(void)RB_INSERT(channel_tree, &channels, ch);
 	if (channel_events(ch)) {
-		(void)channel_fail(ch, E_HOST_MEMORY, "no memory for a channel");
-		channel_lost(ch);
+		memset(&lost, 0, sizeof(lost));
+		memcpy(lost.id, m->id, sizeof(lost.id));
+		lost.generation = m->generation;
+		lost.error = E_HOST_MEMORY;
+		(void)send_front_guest_lost_event(front.parent, &lost);
+		channel_free(ch, E_HOST_MEMORY, "no memory for a channel");
 		return;
 	}
 	channel_hello(ch);

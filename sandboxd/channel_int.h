@@ -18,7 +18,8 @@ enum channel_state {
 	CH_SYNC,	/* looking for the guest's sync record */
 	CH_HELLO,	/* its first frame has to be HELLO */
 	CH_CONFIG,	/* CONFIG is out */
-	CH_READY
+	CH_READY,
+	CH_LOST		/* the parent has been told; it will say why */
 };
 
 struct gstream {

@@ -106,7 +106,7 @@ def case_26_slow_reader(t):
     before, r, end = memory(pids), api.Result(), time.monotonic() + 8
     while time.monotonic() < end:
         ws.take(r)
-        r.stdout = b""
+        r.stdout = bytearray()
         time.sleep(0.03)
     growth(t, "26: 2 GiB for a reader of 1 MB/s: flat memory at every hop",
            before, memory(pids))
