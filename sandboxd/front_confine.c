@@ -9,34 +9,33 @@
 #include <sys/syscall.h>
 
 #include <fcntl.h>
-#include <stdio.h>
 
 #include "confine.h"
 #include "front.h"
 
 static const struct confine_call calls[] = {
 	/* Descriptors that we have: clients, guests, the parent, stderr. */
-	CALL(read), CALL(readv), CALL(write), CALL(writev), CALL(close),
-	CALL(recvmsg), CALL(sendmsg), CALL(accept4), CALL(shutdown),
-	CALL(poll), CALL(epoll_ctl), CALL(epoll_wait),
-	CALL_IF(fcntl, 1, F_GETFL, F_SETFL, F_GETFD, F_SETFD, F_DUPFD_CLOEXEC),
-	/* Memory; nothing becomes executable. */
-	CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CALL(futex),
-	CALL_IF(mmap, 2, PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE),
-	/* Time, where the vDSO has to ask the kernel; randomness. */
+	CALL(read), CALL(write), CALL(writev), CALL(close), CALL(shutdown),
+	CALL(accept4), CALL(recvmsg), CALL(sendmsg), CALL(poll),
+	CALL(epoll_ctl), CALL(epoll_wait),
+	CALL_IF(fcntl, 1, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC),
+	/* Memory, never to be run. */
+	CALL(brk), CALL(munmap), CALL(mremap),
+	/* Time, where the vDSO has to ask the kernel; arc4random(3). */
 	CALL(clock_gettime), CALL(gettimeofday), CALL(getrandom),
-	/* SIGTERM, and the end. */
-	CALL(rt_sigreturn), CALL(rt_sigprocmask), CALL(restart_syscall),
-	CALL(getpid), CALL(gettid), CALL(tgkill), CALL(exit_group),
-#ifdef SBX_SANITIZER
+	/* libevent asks before it uses its epoll descriptor; SIGTERM; the end. */
+	CALL(getpid), CALL(rt_sigreturn), CALL(exit_group),
+#ifndef SBX_SANITIZER
+	CALL_IF(mmap, 2, PROT_READ | PROT_WRITE),
+#else
 	/* AddressSanitizer's own: its map, its stacks, its report. */
-	CALL(sigaltstack), CALL(mprotect), CALL(sched_yield), CALL(getuid),
-	CALL(readlink), CALL(openat), CALL(open), CALL(ioctl), CALL(lseek),
-	CALL(fstat), CALL(newfstatat), CALL(prctl), CALL(clone), CALL(wait4),
-	CALL(rt_sigaction), CALL(ptrace), CALL(getrlimit), CALL(prlimit64),
-	CALL(exit), CALL(nanosleep), CALL(clock_nanosleep), CALL(getppid),
-	CALL(stat), CALL(fsync), CALL(access), CALL(readlinkat),
-	CALL(getdents64), CALL(set_robust_list), CALL(arch_prctl),
+	CALL(mmap), CALL(mprotect), CALL(madvise), CALL(sigaltstack),
+	CALL(sched_yield), CALL(futex), CALL(gettid), CALL(tgkill),
+	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(prctl), CALL(clone),
+	CALL(wait4), CALL(exit), CALL(openat), CALL(open), CALL(lseek),
+	CALL(fstat), CALL(newfstatat), CALL(readlink), CALL(ioctl),
+	CALL(getuid), CALL(getppid), CALL(prlimit64), CALL(getdents64),
+	CALL(nanosleep), CALL(clock_nanosleep), CALL(ptrace),
 #endif
 };
 

@@ -19,6 +19,7 @@ import json
 import os
 import socket
 import struct
+import threading
 import time
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
@@ -69,6 +70,7 @@ class Conn:
         self.sock.connect(path or default_socket())
         self.sock.settimeout(timeout)
         self.buf = b""
+        self.sending = threading.Lock()     # frames of two threads stay whole
 
     def close(self):
         self.sock.close()
@@ -80,7 +82,8 @@ class Conn:
         self.close()
 
     def send(self, data):
-        self.sock.sendall(data)
+        with self.sending:
+            self.sock.sendall(data)
 
     def fill(self):
         """Reads once; False at the end of the stream."""
@@ -485,10 +488,17 @@ class Api:
         """A whole command over WebSocket; returns its Result."""
         members.setdefault("stdin", stdin is not None)
         ws = self.command(id, argv, **members)
-        try:
-            if stdin is not None:
+
+        def feed():
+            try:
                 ws.stdin(stdin)
                 ws.close_stdin()
+            except OSError:
+                pass            # the command has ended before it read all
+        try:
+            if stdin is not None:
+                # Beside the reading: an echo would fill both directions.
+                threading.Thread(target=feed, daemon=True).start()
             return ws.collect()
         finally:
             ws.close()
