@@ -84,7 +84,10 @@ cgroup_find_mount(const char *text, char *out, size_t size)
 		if (field != 5 || p == NULL || *p != '/')
 			continue;
 		len = strcspn(p, " \n");
-		/* An escaped blank (\040) in a mount point is not ours to solve. */
+		/*
+		 * An escaped blank (\040) in a mount point is not ours to
+		 * solve.
+		 */
 		if (len >= size || memchr(p, '\\', len) != NULL)
 			continue;
 		memcpy(out, p, len);
@@ -127,7 +130,8 @@ has_word(const char *list, const char *word)
 	const char	*p;
 
 	for (p = list; (p = strstr(p, word)) != NULL; p += n)
-		if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+		if ((p == list || p[-1] == ' ') &&
+		    (p[n] == ' ' || p[n] == '\0'))
 			return 1;
 	return 0;
 }
@@ -148,8 +152,8 @@ enable(const char *name)
 		log_warn("cgroup: controller %s cannot be enabled", name);
 		return 0;
 	}
-	return read_at(cg.top, "cgroup.subtree_control", list, sizeof(list)) == 0 &&
-	    has_word(list, name);
+	return read_at(cg.top, "cgroup.subtree_control", list,
+	    sizeof(list)) == 0 && has_word(list, name);
 }
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * cgroup v2: one leaf for each VM, sandboxd-<tag>/<id>, for tracking and killing
- * even where no controller is enabled, with limits where there are.
+ * cgroup v2: one leaf for each VM, sandboxd-<tag>/<id>, for tracking and
+ * killing even where no controller is enabled, with limits where there are.
  */
 #ifndef SBX_CGROUP_H
 #define SBX_CGROUP_H

@@ -2,8 +2,9 @@
 /*
  * What the vmm process knows of a virtual machine monitor.  A driver turns a
  * vm_spec into a running VMM and keeps its control channel; vm.c owns the VM's
- * life (requests, pidfd, cgroup, directory, release) and calls the driver, which
- * answers through the vm_* calls below, at once or later.  Nothing here blocks.
+ * life (requests, pidfd, cgroup, directory, release) and calls the driver,
+ * which answers through the vm_* calls below, at once or later.  Nothing here
+ * blocks.
  *
  * Made for a second driver: `connect` may take its time (Firecracker's vsock
  * handshake), and for clones: `start` sees where the memory comes from in the
@@ -27,7 +28,7 @@ struct vm_spec {
 	uint32_t	 disk_mib;
 	int		 kvm;
 	char		 mac[18];
-	int		 root_fd;	/* the template's root image, read-only */
+	int		 root_fd;	/* template's root image, read-only */
 	int		 blank_fd;	/* an empty layer of disk_mib to copy */
 	int		 tap_fd;
 };
@@ -36,13 +37,14 @@ struct vmm_driver {
 	const char	*name;
 	/*
 	 * Looks at the host once, before confinement (may block).  Writes the
-	 * VMM's version; "" when there is no VMM (starts then fail and say so).
+	 * VMM's version; "" when there is no VMM (starts then fail and say
+	 * so).
 	 */
 	void		 (*probe)(char *version, size_t);
 	/*
 	 * Starts the VMM in its jail: calls vm_set_process(); later vm_up(),
-	 * vm_start_failed() or its end is seen.  0, or -1 with the fault filled
-	 * and nothing left.
+	 * vm_start_failed() or its end is seen.  0, or -1 with the fault
+	 * filled and nothing left.
 	 */
 	int		 (*start)(struct vm *, const struct vm_spec *,
 			    struct fault *);
@@ -52,7 +54,10 @@ struct vmm_driver {
 	void		 (*connect)(struct vm *, uint64_t request);
 	/* The guest agent has answered: no console needed any more. */
 	void		 (*booted)(struct vm *);
-	/* The VMM has ended: read what is left of it, now (see vm_ended_because). */
+	/*
+	 * The VMM has ended: read what is left of it, now (see
+	 * vm_ended_because).
+	 */
 	void		 (*drain)(struct vm *);
 	/* Copies the console's tail; returns its length. */
 	size_t		 (*console)(struct vm *, uint8_t *, size_t);

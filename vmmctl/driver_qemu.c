@@ -4,8 +4,9 @@
  * until its guest runs; after that everything it writes (monitor, console,
  * stderr) may be hostile and can end this VM only.
  *
- * Sockets of the agent and the monitor are made here, in the VM's directory, and
- * inherited by QEMU as listening sockets, so that a fresh vmm connects again.
+ * Sockets of the agent and the monitor are made here, in the VM's directory,
+ * and inherited by QEMU as listening sockets, so that a fresh vmm connects
+ * again.
  */
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -123,15 +124,16 @@ prepare_layer(struct jail_spec *j, void *arg, struct fault *f)
 }
 
 /*
- * Only what QEMU opens: its libraries and modules, its firmware, the loader, two
- * devices; then the guest's kernel and initramfs under fixed names.
+ * Only what QEMU opens: its libraries and modules, its firmware, the loader,
+ * two devices; then the guest's kernel and initramfs under fixed names.
  */
 static void
 fill_binds(struct jail_spec *j)
 {
 	const struct jail_bind	 binds[] = {
 		{ vmm.cfg.qemu, vmm.cfg.qemu, 0, 0 },
-		{ "/usr/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", 0, 0 },
+		{ "/usr/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+		    0, 0 },
 		{ "/lib64/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2",
 		    0, 0 },
 		{ "/etc/ld.so.cache", "/etc/ld.so.cache", 0, 1 },

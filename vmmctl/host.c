@@ -49,8 +49,8 @@ read_both(uint64_t *tsc, uint64_t *ns)
 /*
  * A guest's rdtsc shows the host's counter: KVM passes it through, and QEMU's
  * software emulation without -icount executes rdtsc itself (less an offset).
- * Neither /proc/cpuinfo nor /sys says its frequency on every host, dmesg forgets,
- * so it is measured against the host's clock.
+ * Neither /proc/cpuinfo nor /sys says its frequency on every host, dmesg
+ * forgets, so it is measured against the host's clock.
  */
 uint64_t
 host_tsc_khz(void)

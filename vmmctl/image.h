@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Disk images: a template's root (shared, read-only) and a VM's private writable
- * layer, a sparse ext4 image copied from a blank of its size.
+ * A VM's private writable layer: a sparse ext4 image copied from a blank of
+ * its size.
  */
 #ifndef SBX_IMAGE_H
 #define SBX_IMAGE_H
@@ -12,13 +12,10 @@
 
 /* Start-up: removes half-made blanks of an earlier life. */
 void	image_init(void);
-/* Opens the root image of a template; -1 with the fault filled. */
-int	image_open_root(const char *template, struct fault *);
-
 /*
  * Finds the blank of a size, making it if there is none yet (mke2fs, in a
- * process of its own).  Calls back at once or later, with a descriptor that the
- * callback owns, or -1 and the fault.
+ * process of its own).  Calls back at once or later, with a descriptor that
+ * the callback owns, or -1 and the fault.
  */
 typedef void	(*image_blank_cb)(int fd, const struct fault *, void *arg);
 void	image_get_blank(uint32_t mib, image_blank_cb, void *arg);
@@ -26,13 +23,10 @@ void	image_get_blank(uint32_t mib, image_blank_cb, void *arg);
 void	image_forget(void *arg);
 
 /*
- * Copies a blank's data (not its holes) to a new file of a directory.  Slow on a
- * busy disk: runs in a child process.  The caller owns both descriptors.
+ * Copies a blank's data (not its holes) to a new file of a directory.  Slow on
+ * a busy disk: runs in a child process.  The caller owns both descriptors.
  */
 int	image_copy_layer(int blank, int dir, const char *name, int *rdwr,
 	    int *rdonly, struct fault *);
-/* Reads a template.json text: 0 and the root image's name, or -1. */
-int	image_parse_template(const char *, size_t, const char *name,
-	    char *root, size_t, struct fault *);
 
 #endif

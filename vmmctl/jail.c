@@ -2,8 +2,8 @@
 /*
  * Starts a VMM in a jail of ours.  The first half runs in vmm, the rest in the
  * child between clone3 and exec, as root in its own namespaces; it trusts the
- * jail_spec and nothing else.  The order follows minijail's: namespaces, mounts,
- * root, limits, bounding set, ids, no_new_privs.
+ * jail_spec and nothing else.  The order follows minijail's: namespaces,
+ * mounts, root, limits, bounding set, ids, no_new_privs.
  */
 #include <sys/capability.h>
 #include <sys/mount.h>
@@ -136,7 +136,9 @@ enter_root(const struct jail_spec *s, struct fault *f)
 {
 	unsigned long	 flags;
 
-	/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top. */
+	/*
+	 * pivot_root(2), "pivot_root(".", ".")": the old root ends up on top.
+	 */
 	if (chdir(s->root) == -1 ||
 	    syscall(SYS_pivot_root, ".", ".") == -1 ||
 	    umount2(".", MNT_DETACH) == -1 || chdir("/") == -1)
@@ -188,8 +190,8 @@ drop_privileges(const struct jail_spec *s, struct fault *f)
 }
 
 /*
- * Gives every descriptor its number: first all go above FD_PARK, so that none is
- * overwritten, then down to their places; the rest is closed.
+ * Gives every descriptor its number: first all go above FD_PARK, so that none
+ * is overwritten, then down to their places; the rest is closed.
  */
 static int
 place_fds(struct jail_spec *s, int *err_pipe, struct fault *f)
@@ -218,7 +220,9 @@ place_fds(struct jail_spec *s, int *err_pipe, struct fault *f)
 		if (dup2(s->fds[i].fd, s->fds[i].as) == -1)
 			return fault_errno(f, E_START_FAILED, "descriptor %d",
 			    s->fds[i].as);
-	/* The report's pipe is in there; exec closes it, and so tells success. */
+	/*
+	 * The report's pipe is in there; exec closes it, and so tells success.
+	 */
 	if (syscall(SYS_close_range, top, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
 		return fault_errno(f, E_START_FAILED, "close_range");
 	return 0;
@@ -258,7 +262,8 @@ child(struct jail_spec *s, int err_pipe)
 
 	reset_signals();
 	(void)setsid();
-	(void)umask(022);	/* the slot's uid walks through the jail's folders */
+	/* The slot's uid walks through the jail's folders. */
+	(void)umask(022);
 	prefer_for_oom();
 	if (s->prepare != NULL && s->prepare(s, s->prepare_arg, &f) == -1)
 		report(err_pipe, &f);
@@ -294,7 +299,9 @@ jail_spawn(struct jail_spec *s, pid_t *pid, int *pidfd, int *err_pipe,
 		ca.flags |= CLONE_INTO_CGROUP;
 		ca.cgroup = (uint64_t)s->cgroup_fd;
 	}
-	/* One thread and no locks held: the child may use libc like a fork's. */
+	/*
+	 * One thread and no locks held: the child may use libc like a fork's.
+	 */
 	r = syscall(SYS_clone3, &ca, sizeof(ca));
 	if (r == -1) {
 		(void)fault_errno(f, E_START_FAILED, "clone3 with namespaces");

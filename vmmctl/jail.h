@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A jail of ours for a VMM that brings none: own pid, mount, network, IPC and
- * UTS namespaces, a root of its own made of read-only bind mounts on a tmpfs, the
- * slot's uid and gid, no capability, resource limits, no descriptor but those
- * named.  All mounts live in the child's mount namespace and go with it.
+ * UTS namespaces, a root of its own made of read-only bind mounts on a tmpfs,
+ * the slot's uid and gid, no capability, resource limits, no descriptor but
+ * those named.  All mounts live in the child's mount namespace and go with it.
  */
 #ifndef SBX_JAIL_H
 #define SBX_JAIL_H
@@ -56,8 +56,8 @@ struct jail_spec {
 
 /*
  * Starts it.  *report becomes readable with end of file when the VMM was
- * executed, or with the reason it was not (jail_read_report).  0, or -1 with the
- * fault filled.  The caller owns pidfd and report.
+ * executed, or with the reason it was not (jail_read_report).  0, or -1 with
+ * the fault filled.  The caller owns pidfd and report.
  */
 int	jail_spawn(struct jail_spec *, pid_t *, int *pidfd, int *report,
 	    struct fault *);

@@ -39,7 +39,10 @@ proc_parse_start_time(const char *stat)
 	const char	*p;
 	int		 field;
 
-	/* The name (field 2) may hold blanks and brackets: its last one ends it. */
+	/*
+	 * The name (field 2) may hold blanks and brackets: its last one ends
+	 * it.
+	 */
 	p = strrchr(stat, ')');
 	if (p == NULL)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Identity of a process of the host: start time and uid from /proc, which a pid
- * alone does not have.
+ * Identity of a process of the host: start time and uid from /proc, which a
+ * pid alone does not have.
  */
 #ifndef SBX_PROC_ID_H
 #define SBX_PROC_ID_H

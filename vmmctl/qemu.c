@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The monitor of one QEMU: hand-shake, events, loss.  Runs in vmm on bytes of a
- * QEMU that its guest may have taken over; any oddity ends that VM only.
+ * The monitor of one QEMU: hand-shake, events, loss.  Runs in vmm on bytes of
+ * a QEMU that its guest may have taken over; any oddity ends that VM only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +156,8 @@ greet(struct qemu *q)
 static void
 guest_panicked(struct qemu *q)
 {
-	vm_ended_because(q->vm, CAUSE_GUEST_PANIC, "the guest's kernel panicked");
+	vm_ended_because(q->vm, CAUSE_GUEST_PANIC,
+	    "the guest's kernel panicked");
 	vm_kill(q->vm);
 }
 

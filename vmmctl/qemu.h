@@ -18,7 +18,7 @@ struct qemu {
 	int			 executed;
 	int			 monitor;
 	struct event		*monitor_ev;
-	struct event		*gone_ev;	/* monitor lost, QEMU still there */
+	struct event		*gone_ev;	/* monitor lost, QEMU not */
 	int			 greeted;
 	int			 up;
 	struct tail		*console;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * QEMU's command line for a microVM that boots Debian's cloud kernel.  Runs in
- * vmm; every value has been checked before.  What the kernel's arguments cost or
- * give was measured under software emulation; see sandboxd(8), GUEST KERNEL.
+ * vmm; every value has been checked before.  What the kernel's arguments cost
+ * or give was measured under software emulation; see sandboxd(8), GUEST
+ * KERNEL.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -43,12 +44,13 @@ add_pair(struct qemu_args *a, const char *name, const char *value)
 }
 
 /*
- * The devices are announced by ACPI (the kernel takes no virtio_mmio arguments),
- * and with ACPI on a microvm the kernel hangs calibrating its time stamp
- * counter, so it is told the frequency.  panic=-1 and reboot=t end in a reset at
- * once, which -no-reboot turns into QEMU's end.  noreplace-smp: writing over each
- * lock prefix makes TCG translate the kernel anew, for 0.35 s of a boot.
- * (nolapic_timer would save 0.15 s more; an idle guest then never wakes up.)
+ * The devices are announced by ACPI (the kernel takes no virtio_mmio
+ * arguments), and with ACPI on a microvm the kernel hangs calibrating its time
+ * stamp counter, so it is told the frequency.  panic=-1 and reboot=t end in a
+ * reset at once, which -no-reboot turns into QEMU's end.  noreplace-smp:
+ * writing over each lock prefix makes TCG translate the kernel anew, for 0.35
+ * s of a boot. (nolapic_timer would save 0.15 s more; an idle guest then never
+ * wakes up.)
  */
 static int
 add_kernel(struct qemu_args *a, uint64_t tsc_khz)

@@ -17,7 +17,7 @@ enum qemu_fd {
 	QEMU_FD_CONSOLE,
 	QEMU_FD_TAP,
 	QEMU_FD_ROOT,
-	QEMU_FD_LAYER_RO,	/* QEMU probes with the one, works with the other */
+	QEMU_FD_LAYER_RO,	/* QEMU looks with this one first */
 	QEMU_FD_LAYER_RW,
 	QEMU_FD_END
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * QEMU's monitor protocol: the bytes of a VMM that a guest may have taken over.
- * The reader is a pure function over bytes (fuzzed); lines are bounded, JSON is
- * read strictly and to a bounded depth, and any fault ends this VM only.
+ * QEMU's monitor protocol: the bytes of a VMM that a guest may have taken
+ * over. The reader is a pure function over bytes (fuzzed); lines are bounded,
+ * JSON is read strictly and to a bounded depth, and any fault ends this VM
+ * only.
  */
 #ifndef SBX_QMP_H
 #define SBX_QMP_H
@@ -22,7 +23,7 @@ enum qmp_kind {
 
 struct qmp_msg {
 	enum qmp_kind	 kind;
-	char		 text[128];	/* event's name, reason or description */
+	char		 text[128];	/* event, reason or description */
 	char		 status[32];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Release of a VM, repeated until nothing is left or its time is over.  Runs in
- * vmm.  A process is signalled only when our cgroup holds it or its uid is a
- * slot's of this instance, and only through a pidfd that was opened before that
- * was looked up.
+ * Release of a VM, repeated until nothing is left or its time is over.  Runs
+ * in vmm.  A process is signalled only when our cgroup holds it or its uid is
+ * a slot's of this instance, and only through a pidfd that was opened before
+ * that was looked up.
  */
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Releases what a VM leaves, until nothing is left: processes (by cgroup and by
- * the slot's uid, never anything else), the cgroup leaf, the directory.
+ * Releases what a VM leaves, until nothing is left: processes (by cgroup and
+ * by the slot's uid, never anything else), the cgroup leaf, the directory.
  * Idempotent; works for a VM that this process has never seen.
  */
 #ifndef SBX_REAP_H

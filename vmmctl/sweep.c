@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Removes what carries our tag and no known VM owns: directories, cgroup leaves,
- * processes with a slot's uid.  Runs in vmm when the parent has adopted all that
- * its ledger knows.
+ * Removes what carries our tag and no known VM owns: directories, cgroup
+ * leaves, processes with a slot's uid.  Runs in vmm when the parent has
+ * adopted all that its ledger knows.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The last bytes of what a VM or its VMM writes.  Runs in vmm; the bytes may be
- * anything and are only kept, never read for a meaning.
+ * The last bytes of what a VM or its VMM writes.  Runs in vmm; the bytes may
+ * be anything and are only kept, never read for a meaning.
  */
 #include <errno.h>
 #include <stdlib.h>

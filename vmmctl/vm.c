@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One VM's life as a state machine: the parent's requests on one side, a driver
- * and the process on the other.  Runs in vmm; no call here blocks.  Fields of
- * messages are checked in vm_check.c before anything is done with them.
- *
- *	PREPARING	waits for an empty layer of its size
- *	STARTING	the process exists; its control channel does not answer yet
- *	RUNNING
- *	DEAD		ended by itself; what it leaves waits for the destroy
- *	RELEASING	being killed and removed
+ * One VM's life as a state machine (vm_int.h): the driver and the process on
+ * one side, the news for the parent on the other.  Runs in vmm; no call here
+ * blocks.
  */
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,53 +14,16 @@
 #include <unistd.h>
 
 #include <bsd/string.h>
-#include <bsd/sys/queue.h>
-#include <bsd/sys/tree.h>
 #include <event2/event.h>
 
 #include "cgroup.h"
-#include "driver.h"
 #include "image.h"
 #include "log.h"
 #include "msg_send.h"
 #include "proc_id.h"
 #include "reap.h"
 #include "vm.h"
-#include "vm_check.h"
-
-enum vm_state { VM_PREPARING, VM_STARTING, VM_RUNNING, VM_DEAD, VM_RELEASING };
-
-struct destroy {
-	TAILQ_ENTRY(destroy)	 entry;
-	uint64_t		 request;
-};
-
-struct vm {
-	RB_ENTRY(vm)		 entry;
-	char			 id[SBX_ID_LEN + 1];
-	uint64_t		 generation;
-	uid_t			 uid;
-	gid_t			 gid;
-	enum vm_state		 state;
-	struct vm_spec		 spec;		/* until started */
-	uint64_t		 start_request;	/* 0: answered, or none */
-	TAILQ_HEAD(, destroy)	 destroys;	/* that wait for the release */
-	pid_t			 pid;		/* 0: no process (any more) */
-	uint64_t		 start_time;
-	int			 pidfd;
-	struct event		*exit_ev;
-	struct event		*start_ev;	/* deadline of a start */
-	int			 adopted;	/* not our child */
-	int			 booted;
-	int			 dir;
-	int			 cgroup;
-	char			 path[SBX_PATH_MAX + 32];
-	enum vm_cause		 cause;
-	char			 cause_text[SBX_DETAIL_MAX];
-	struct fault		 fault;		/* of the start */
-	int			 failed;	/* fault is filled */
-	void			*data;		/* the driver's */
-};
+#include "vm_int.h"
 
 static int
 vm_compare(struct vm *a, struct vm *b)
@@ -79,8 +34,6 @@ vm_compare(struct vm *a, struct vm *b)
 static RB_HEAD(vm_tree, vm) vms = RB_INITIALIZER(&vms);
 RB_PROTOTYPE(vm_tree, vm, entry, vm_compare)
 RB_GENERATE(vm_tree, vm, entry, vm_compare)
-
-static void	release(struct vm *);
 
 /* ---- what drivers see ---- */
 
@@ -134,7 +87,7 @@ vm_set_driver_data(struct vm *vm, void *data)
 
 /* ---- look-up, making, freeing ---- */
 
-static struct vm *
+struct vm *
 vm_find(const char *id)
 {
 	struct vm	 key;
@@ -160,7 +113,7 @@ vm_known_uid(uid_t uid)
 	return 0;
 }
 
-static struct vm *
+struct vm *
 vm_new(const char *id, uint64_t generation, uid_t uid)
 {
 	struct vm	*vm;
@@ -188,8 +141,8 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-static void
-close_spec(struct vm *vm)
+void
+vm_close_spec(struct vm *vm)
 {
 	close_fd(&vm->spec.root_fd);
 	close_fd(&vm->spec.blank_fd);
@@ -214,12 +167,12 @@ forget_process(struct vm *vm)
 	vm->pid = 0;
 }
 
-static void
+void
 vm_free(struct vm *vm)
 {
 	image_forget(vm);
 	vmm.driver->release(vm);
-	close_spec(vm);
+	vm_close_spec(vm);
 	stop_timer(vm);
 	forget_process(vm);
 	close_fd(&vm->dir);
@@ -230,8 +183,8 @@ vm_free(struct vm *vm)
 
 /* ---- answers ---- */
 
-static void
-answer_fail(uint64_t request, const char *id, uint64_t generation,
+void
+vm_answer_fail(uint64_t request, const char *id, uint64_t generation,
     const struct fault *f)
 {
 	struct m_vmm_fail	 b;
@@ -280,7 +233,7 @@ answer_destroys(struct vm *vm, const struct fault *f)
 	while ((d = TAILQ_FIRST(&vm->destroys)) != NULL) {
 		TAILQ_REMOVE(&vm->destroys, d, entry);
 		if (f != NULL)
-			answer_fail(d->request, vm->id, vm->generation, f);
+			vm_answer_fail(d->request, vm->id, vm->generation, f);
 		else
 			(void)answer_vmm_destroy_vm_ok(vmm.parent, d->request,
 			    0, &b);
@@ -358,6 +311,7 @@ on_exit_of_vmm(evutil_socket_t fd, short what, void *arg)
 		}
 	}
 	forget_process(vm);
+	vm->ended = 1;
 	vmm.driver->drain(vm);
 	cause_from_status(vm, known ? &si : NULL);
 	switch (vm->state) {
@@ -369,14 +323,14 @@ on_exit_of_vmm(evutil_socket_t fd, short what, void *arg)
 			(void)fault_set(&vm->fault, E_START_FAILED, "%s",
 			    vm->cause_text);
 		vm->failed = 1;
-		release(vm);
+		vm_release(vm);
 		break;
 	case VM_RUNNING:
 		vm->state = VM_DEAD;
 		send_died(vm);
 		break;
 	case VM_RELEASING:
-		release(vm);
+		vm_release(vm);
 		break;
 	}
 }
@@ -387,7 +341,7 @@ released(const struct fault *f, void *arg)
 	struct vm	*vm = arg;
 
 	if (vm->start_request != 0) {
-		answer_fail(vm->start_request, vm->id, vm->generation,
+		vm_answer_fail(vm->start_request, vm->id, vm->generation,
 		    &vm->fault);
 		vm->start_request = 0;
 	}
@@ -403,14 +357,14 @@ released(const struct fault *f, void *arg)
 }
 
 /* Kills what lives, then (from on_exit_of_vmm) removes what is left. */
-static void
-release(struct vm *vm)
+void
+vm_release(struct vm *vm)
 {
 	struct fault	 f;
 
 	vm->state = VM_RELEASING;
 	image_forget(vm);
-	close_spec(vm);
+	vm_close_spec(vm);
 	stop_timer(vm);
 	if (vm->pid != 0) {
 		/* Unlinked while open: the blocks are freed by QEMU's exit. */
@@ -421,7 +375,11 @@ release(struct vm *vm)
 	}
 	close_fd(&vm->dir);
 	close_fd(&vm->cgroup);
-	if (reap_start(vm->id, vm->uid, released, vm) == -1) {
+	/*
+	 * A VMM that was seen to end was PID 1 of its namespace: the kernel has
+	 * ended whatever was in it.  Else all of /proc is searched.
+	 */
+	if (reap_start(vm->id, vm->ended ? 0 : vm->uid, released, vm) == -1) {
 		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
 		released(&f, vm);
 	}
@@ -437,19 +395,7 @@ vm_start_failed(struct vm *vm, const struct fault *f)
 	if (!vm->failed)
 		vm->fault = *f;
 	vm->failed = 1;
-	release(vm);
-}
-
-static void
-on_start_deadline(evutil_socket_t fd, short what, void *arg)
-{
-	struct fault	 f;
-
-	(void)fd;
-	(void)what;
-	(void)fault_set(&f, E_START_FAILED,
-	    "the VMM's monitor did not answer within %d ms", VM_START_MS);
-	vm_start_failed(arg, &f);
+	vm_release(vm);
 }
 
 int
@@ -463,106 +409,6 @@ vm_set_process(struct vm *vm, pid_t pid, int pidfd, struct fault *f)
 	if (vm->exit_ev == NULL || event_add(vm->exit_ev, NULL) == -1)
 		return fault_set(f, E_HOST_MEMORY, "out of memory");
 	return 0;
-}
-
-static void
-got_blank(int fd, const struct fault *why, void *arg)
-{
-	const struct timeval	 tv = { VM_START_MS / 1000,
-				    VM_START_MS % 1000 * 1000 };
-	struct vm		*vm = arg;
-	struct cgroup_limits	 limits;
-	struct fault		 f;
-
-	if (fd == -1) {
-		vm_start_failed(vm, why);
-		return;
-	}
-	vm->spec.blank_fd = fd;
-	limits.memory_bytes = ((uint64_t)vm->spec.memory_mib +
-	    VMM_OVERHEAD_MIB + (vm->spec.kvm ? 0 : VMM_TB_MIB)) << 20;
-	limits.vcpu = vm->spec.vcpu;
-	limits.pids = VMM_THREADS_MAX + vm->spec.vcpu;
-	vm->cgroup = cgroup_create(vm->id, &limits, &f);
-	if (vm->cgroup == -1) {
-		vm_start_failed(vm, &f);
-		return;
-	}
-	if (vm->cgroup == -2)
-		vm->cgroup = -1;
-	vm->state = VM_STARTING;
-	vm->start_ev = evtimer_new(vmm.base, on_start_deadline, vm);
-	if (vm->start_ev == NULL || evtimer_add(vm->start_ev, &tv) == -1) {
-		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
-		vm_start_failed(vm, &f);
-		return;
-	}
-	if (vmm.driver->start(vm, &vm->spec, &f) == -1)
-		vm_start_failed(vm, &f);
-	else
-		close_spec(vm);
-}
-
-static int
-make_directory(struct vm *vm, struct fault *f)
-{
-	if (mkdirat(vmm.vm_dir, vm->id, 0700) == -1) {
-		if (errno == EEXIST)
-			return fault_set(f, E_CONFLICT,
-			    "%s exists: destroy that VM first", vm->path);
-		return fault_errno(f, E_START_FAILED, "%s", vm->path);
-	}
-	vm->dir = openat(vmm.vm_dir, vm->id,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (vm->dir == -1)
-		return fault_errno(f, E_START_FAILED, "%s", vm->path);
-	return 0;
-}
-
-void
-vm_handle_start(struct msg *m)
-{
-	const struct m_parent_start_vm	*b = &m->body.parent_start_vm;
-	struct fault			 f;
-	struct vm			*vm;
-	int				 root, tap;
-
-	if (vm_check_start(b, m->fd, &f) == -1)
-		goto fail;
-	if (vm_known_id(b->id) || vm_known_uid(b->uid)) {
-		(void)fault_set(&f, E_CONFLICT,
-		    "slot %u or id %s is still in use", b->slot, b->id);
-		goto fail;
-	}
-	root = image_open_root(b->template, &f);
-	if (root == -1)
-		goto fail;
-	vm = vm_new(b->id, b->generation, b->uid);
-	if (vm == NULL) {
-		(void)close(root);
-		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
-		goto fail;
-	}
-	vm->gid = b->gid;
-	vm->spec = (struct vm_spec){ .vcpu = b->vcpu,
-	    .memory_mib = b->memory_mib, .disk_mib = b->disk_mib,
-	    .kvm = b->kvm, .root_fd = root, .blank_fd = -1,
-	    .tap_fd = msg_take_fd(m) };
-	(void)strlcpy(vm->spec.mac, b->mac, sizeof(vm->spec.mac));
-	if (make_directory(vm, &f) == -1) {
-		/* Not ours to remove: answered as it is. */
-		vm_free(vm);
-		goto fail;
-	}
-	vm->start_request = m->request;
-	vm->state = VM_PREPARING;
-	image_get_blank(b->disk_mib, got_blank, vm);
-	return;
-fail:
-	/* The tap goes with its last descriptor: before anybody hears. */
-	tap = msg_take_fd(m);
-	close_fd(&tap);
-	answer_fail(m->request, b->id, b->generation, &f);
 }
 
 void
@@ -583,7 +429,7 @@ vm_channel(struct vm *vm, uint64_t request, int fd, const struct fault *f)
 	if (fd == -1 && vm->state == VM_STARTING) {
 		vm_start_failed(vm, f);
 	} else if (fd == -1) {
-		answer_fail(request, vm->id, vm->generation, f);
+		vm_answer_fail(request, vm->id, vm->generation, f);
 	} else if (vm->state == VM_STARTING) {
 		memset(&started, 0, sizeof(started));
 		(void)strlcpy(started.id, vm->id, sizeof(started.id));
@@ -603,160 +449,4 @@ vm_channel(struct vm *vm, uint64_t request, int fd, const struct fault *f)
 		(void)answer_vmm_connect_vm_ok(vmm.parent, request, 0,
 		    &connected, fd);
 	}
-}
-
-/* ---- adopt, connect, booted, destroy ---- */
-
-static int
-adopt_process(struct vm *vm, pid_t pid, uint64_t start_time, struct fault *f)
-{
-	int	 pidfd;
-
-	/* The pidfd first: what is compared after it is about that process. */
-	pidfd = pidfd_open_cloexec(pid);
-	if (pidfd == -1)
-		return fault_errno(f, E_GONE, "process %d", pid);
-	if (proc_start_time(pid) != start_time || proc_uid(pid) != vm->uid) {
-		(void)close(pidfd);
-		return fault_set(f, E_GONE, "process %d is another one", pid);
-	}
-	vm->cgroup = cgroup_open(vm->id);
-	if (vm->cgroup != -1 && cgroup_contains(vm->cgroup, pid) == 0) {
-		(void)close(pidfd);
-		return fault_set(f, E_GONE,
-		    "process %d is not in the VM's cgroup", pid);
-	}
-	return vm_set_process(vm, pid, pidfd, f);
-}
-
-static int
-adopt(const struct m_parent_adopt_vm *b, struct fault *f)
-{
-	struct vm	*vm;
-
-	if (vm_check_slot(b->slot, b->uid, f) == -1)
-		return -1;
-	vm = vm_find(b->id);
-	if (vm != NULL && vm->state == VM_RUNNING &&
-	    vm->generation == b->generation && vm->pid == (pid_t)b->pid)
-		return 0;
-	if (vm != NULL || vm_known_uid(b->uid))
-		return fault_set(f, E_CONFLICT,
-		    "slot %u or id %s is still in use", b->slot, b->id);
-	vm = vm_new(b->id, b->generation, b->uid);
-	if (vm == NULL)
-		return fault_set(f, E_HOST_MEMORY, "out of memory");
-	vm->gid = b->uid;
-	vm->adopted = 1;
-	vm->state = VM_RUNNING;
-	vm->dir = openat(vmm.vm_dir, vm->id,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (vm->dir == -1)
-		(void)fault_errno(f, E_GONE, "%s", vm->path);
-	else if (adopt_process(vm, (pid_t)b->pid, b->start_time, f) == 0 &&
-	    vmm.driver->adopt(vm, f) == 0) {
-		log_info("vm adopted id=%s pid=%d uid=%u", vm->id, vm->pid,
-		    vm->uid);
-		return 0;
-	}
-	/* Left as it is: the parent destroys it, or the sweep does. */
-	vm_free(vm);
-	return -1;
-}
-
-void
-vm_handle_adopt(struct msg *m)
-{
-	const struct m_parent_adopt_vm	*b = &m->body.parent_adopt_vm;
-	struct m_vmm_adopt_vm_ok	 ok;
-	struct fault			 f;
-
-	if (adopt(b, &f) == -1) {
-		answer_fail(m->request, b->id, b->generation, &f);
-		return;
-	}
-	memset(&ok, 0, sizeof(ok));
-	(void)strlcpy(ok.id, b->id, sizeof(ok.id));
-	ok.generation = b->generation;
-	(void)answer_vmm_adopt_vm_ok(vmm.parent, m->request, 0, &ok);
-}
-
-void
-vm_handle_connect(struct msg *m)
-{
-	const struct m_parent_connect_vm	*b = &m->body.parent_connect_vm;
-	struct fault				 f;
-	struct vm				*vm;
-
-	vm = vm_find(b->id);
-	if (vm == NULL || vm->generation != b->generation ||
-	    vm->state != VM_RUNNING) {
-		(void)fault_set(&f, E_GONE, "%s does not run", b->id);
-		answer_fail(m->request, b->id, b->generation, &f);
-		return;
-	}
-	vmm.driver->connect(vm, m->request);
-}
-
-void
-vm_handle_booted(struct msg *m)
-{
-	const struct m_parent_vm_booted	*b = &m->body.parent_vm_booted;
-	struct vm			*vm;
-
-	vm = vm_find(b->id);
-	/* It may have died while this was on its way. */
-	if (vm == NULL || vm->generation != b->generation ||
-	    vm->state != VM_RUNNING)
-		return;
-	vm->booted = 1;
-	vmm.driver->booted(vm);
-}
-
-void
-vm_handle_destroy(struct msg *m)
-{
-	const struct m_parent_destroy_vm	*b = &m->body.parent_destroy_vm;
-	struct destroy				*d = NULL;
-	struct fault				 f;
-	struct vm				*vm;
-
-	if (vm_check_slot(b->slot, b->uid, &f) == -1)
-		goto fail;
-	vm = vm_find(b->id);
-	if (vm != NULL && (vm->generation != b->generation ||
-	    vm->uid != b->uid)) {
-		(void)fault_set(&f, E_CONFLICT,
-		    "%s has generation %llu and uid %u", b->id,
-		    (unsigned long long)vm->generation, vm->uid);
-		goto fail;
-	}
-	if (vm == NULL && vm_known_uid(b->uid)) {
-		(void)fault_set(&f, E_CONFLICT,
-		    "slot %u belongs to another VM now", b->slot);
-		goto fail;
-	}
-	d = calloc(1, sizeof(*d));
-	if (vm == NULL && d != NULL) {
-		/* Never seen: whatever carries that id or uid goes. */
-		vm = vm_new(b->id, b->generation, b->uid);
-		if (vm != NULL)
-			vm->state = VM_DEAD;
-	}
-	if (vm == NULL || d == NULL) {
-		free(d);
-		(void)fault_set(&f, E_HOST_MEMORY, "out of memory");
-		goto fail;
-	}
-	d->request = m->request;
-	TAILQ_INSERT_TAIL(&vm->destroys, d, entry);
-	if (vm->state == VM_RELEASING)
-		return;
-	if (!vm->failed)
-		(void)fault_set(&vm->fault, E_GONE, "destroyed while starting");
-	vm->failed = 1;
-	release(vm);
-	return;
-fail:
-	answer_fail(m->request, b->id, b->generation, &f);
 }

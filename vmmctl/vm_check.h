@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every field of a request, checked again: vmm does not trust that the parent did.
+ * Every field of a request, checked again: vmm does not trust that the parent
+ * did.
  */
 #ifndef SBX_VM_CHECK_H
 #define SBX_VM_CHECK_H

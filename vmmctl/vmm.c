@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The vmm process: start-up, confinement, dispatch of the parent's messages.
- * Started by the parent with a socketpair on CHILD_FD; ends when the parent goes.
- * VMs outlive it: a fresh vmm adopts them.
+ * Started by the parent with a socketpair on CHILD_FD; ends when the parent
+ * goes. VMs outlive it: a fresh vmm adopts them.
  *
  * Confinement is inherited by every VMM it starts, so: no Landlock (it breaks
- * mounts), no list of allowed calls (it would be QEMU's), only a deny list, and
- * the capabilities that jails need.
+ * mounts), no list of allowed calls (it would be QEMU's), only a deny list,
+ * and the capabilities that jails need.
  */
 #include <sys/capability.h>
 #include <sys/resource.h>
@@ -64,7 +64,9 @@ setup(const struct m_parent_setup_vmm *b)
 			fatalx("path \"%s\" is not absolute", path[i]);
 	if (!tag_valid(b->tag))
 		fatalx("malformed tag");
-	/* Left-overs are killed by uid: never one that somebody else may have. */
+	/*
+	 * Left-overs are killed by uid: never one that somebody else may have.
+	 */
 	if (b->uid_first < VMM_UID_MIN || b->uid_count <= SLOT_UIDS_RESERVED ||
 	    b->uid_first + b->uid_count < b->uid_first)
 		fatalx("uid range %u + %u is not above %u", b->uid_first,
@@ -91,9 +93,9 @@ confine(void)
 		    CONFINE_CAP(CAP_CHOWN) |		/* ... for its uid */
 		    CONFINE_CAP(CAP_SETUID) |
 		    CONFINE_CAP(CAP_SETGID) |
-		    CONFINE_CAP(CAP_SETPCAP) |		/* a jail's bounding set */
+		    CONFINE_CAP(CAP_SETPCAP) |		/* bounding sets */
 		    CONFINE_CAP(CAP_KILL) |
-		    CONFINE_CAP(CAP_DAC_OVERRIDE),	/* templates of others */
+		    CONFINE_CAP(CAP_DAC_OVERRIDE),	/* others' files */
 		.keep_bounding = 1,
 		.mode = CONFINE_DENY,
 		.calls = confine_deny_calls,

@@ -24,15 +24,17 @@ struct vmm {
 	struct ipeer			*parent;
 	const struct vmm_driver		*driver;
 	struct m_parent_setup_vmm	 cfg;
-	uint64_t			 tsc_khz;	/* host's time stamp counter */
-	int				 kvm_node;	/* /dev/kvm can be opened */
+	uint64_t			 tsc_khz;	/* time stamp counter */
+	int				 kvm_node;	/* /dev/kvm opens */
 	int				 vm_dir;	/* <state_dir>/vm */
 	int				 layer_dir;	/* <state_dir>/layers */
-	int				 template_dir;	/* -1: it does not exist yet */
+	int				 template_dir;	/* -1: not there yet */
 };
 extern struct vmm	vmm;
 
-/* Why something failed: a row of the error table, and what, where, what to do. */
+/*
+ * Why something failed: a row of the error table, and what, where, what to do.
+ */
 struct fault {
 	enum sbx_error	 error;
 	char		 text[SBX_DETAIL_MAX];

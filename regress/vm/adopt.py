@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 # regress: timeout=240
-"""kill -9 of vmm: VMs live on, a fresh vmm adopts them, commands run, deaths are
-seen; what nobody owns is swept, and nothing else is touched."""
+"""kill -9 of vmm: VMs live on, a fresh vmm adopts them, commands run, deaths
+are seen; what nobody owns is swept, and nothing else is touched."""
 import os
 import signal
 import subprocess

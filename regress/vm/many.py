@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 # regress: alone timeout=300
-"""Ten VMs started at once: all come up and answer, and starts overlap; floods on
-the console and at the monitor hurt nobody else; ten destroys at once."""
+"""Ten VMs started at once: all come up and answer, and starts overlap; floods
+on the console and at the monitor hurt nobody else; ten destroys at once."""
 import os
 import socket
 import sys
