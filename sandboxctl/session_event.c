@@ -173,6 +173,21 @@ exited(struct json_object *o, const struct session_spec *spec,
 	return 0;
 }
 
+/* The code's title, as a problem has it; a code that we do not know, itself. */
+static void
+failed(struct json_object *o, struct session_end *end, struct fault *f)
+{
+	const char	*code = text_of(o, "code"), *detail;
+	const char	*title = error_title(error_by_code(code));
+
+	if (strcmp(error_code(error_by_code(code)), code) != 0)
+		title = code;
+	detail = text_of(o, "detail");
+	end->failed = 1;
+	(void)fault_set(f, CTL_ERROR, "%.64s%s%.600s", title,
+	    detail[0] != '\0' ? ": " : "", detail);
+}
+
 int
 session_event(const char *text, size_t len, const struct session_spec *spec,
     int *started, struct session_end *end, struct fault *f)
@@ -193,9 +208,7 @@ session_event(const char *text, size_t len, const struct session_spec *spec,
 	} else if (strcmp(type, "process_exited") == 0) {
 		r = end->exited ? -1 : exited(o, spec, end);
 	} else if (strcmp(type, "error") == 0) {
-		end->failed = 1;
-		(void)fault_set(f, CTL_ERROR, "%.64s: %.600s",
-		    text_of(o, "code"), text_of(o, "detail"));
+		failed(o, end, f);
 	} else if (type[0] == '\0') {
 		r = -1;
 	}

@@ -62,7 +62,7 @@ def check_statuses(t):
                         b"sandboxctl: missing: No such file or directory\n",
                         "exec: cannot be invoked -> said")
             elif argv[0] == "error":
-                t.ok(b"sandbox_gone: deleted by a client" in r.stderr,
+                t.ok(b"exec: Sandbox is gone: deleted by a client" in r.stderr,
                      "exec: error event -> said", r.stderr)
             elif argv[0] == "break":
                 t.ok(r.stdout == b"half\n" and
