@@ -102,7 +102,11 @@ def case_26_reader_stops(t):
 
 def case_26_slow_reader(t):
     pids = dict(daemon.children(), qemu=daemon.vmm_pid(BOX))
+    # The guest's pages and QEMU's own are touched for the first time here.
+    A.run(BOX, ["head", "-c", "33554432", "/dev/zero"])
     ws = A.command(BOX, ["head", "-c", "2147483648", "/dev/zero"], stdin=False)
+    ws.wait_for("process_started")
+    time.sleep(1)
     before, end = memory(pids), time.monotonic() + 8
     got = 0
     while time.monotonic() < end:
@@ -304,7 +308,7 @@ def case_48_deletes(t):
 def main():
     global BOX
     t = tap.Tap()
-    BOX = A.create()["sandbox_id"]
+    BOX = A.create(on_disconnect="keep", timeout_s=3600)["sandbox_id"]
     cases = [f for n, f in sorted(globals().items()) if n.startswith("case_")]
     if len(sys.argv) > 1:
         cases = [f for f in cases if any(w in f.__name__
