@@ -201,8 +201,12 @@ request_create(struct msg *m)
 		return;
 	if (c->key[0] != '\0' && replay_key(m->request, o, c))
 		return;
-	e = sandboxd->vmm_known ? admit_create(c, o, detail, sizeof(detail)) :
-	    E_RESTARTING;
+	if (sandboxd->vmm_known) {
+		e = admit_create(c, o, detail, sizeof(detail));
+	} else {
+		e = E_RESTARTING;
+		(void)strlcpy(detail, "vmm is restarting", sizeof(detail));
+	}
 	if (e != E_OK) {
 		request_fail(m->request, e, NULL, detail);
 		return;
