@@ -12,15 +12,13 @@
 TEST_PLAN_AUTO;
 
 static const struct probe front_calls[] = {
-	PROBE(read), PROBE(readv), PROBE(write), PROBE(writev), PROBE(close),
-	PROBE(recvmsg), PROBE(sendmsg), PROBE(accept4), PROBE(shutdown),
+	PROBE(read), PROBE(write), PROBE(writev), PROBE(close),
+	PROBE(shutdown), PROBE(accept4), PROBE(recvmsg), PROBE(sendmsg),
 	PROBE(poll), PROBE(epoll_ctl), PROBE(epoll_wait),
-	PROBE_IF(fcntl, 1, 1, 2, 3, 4, 1030),
-	PROBE(brk), PROBE_IF(mmap, 2, 0, 1, 3), PROBE(munmap), PROBE(mremap),
-	PROBE(madvise), PROBE(futex),
+	PROBE_IF(fcntl, 1, 3, 4, 1030),
+	PROBE(brk), PROBE_IF(mmap, 2, 3), PROBE(munmap), PROBE(mremap),
 	PROBE(clock_gettime), PROBE(gettimeofday), PROBE(getrandom),
-	PROBE(rt_sigreturn), PROBE(rt_sigprocmask), PROBE(restart_syscall),
-	PROBE(getpid), PROBE(gettid), PROBE(tgkill), PROBE(exit_group)
+	PROBE(getpid), PROBE(rt_sigreturn), PROBE(exit_group)
 };
 #define FRONT_CALLS	(sizeof(front_calls) / sizeof(front_calls[0]))
 
