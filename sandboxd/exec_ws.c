@@ -334,6 +334,9 @@ take_event(struct wsock *w)
 		take_binary(w, &p);
 	else if (ev == WS_PING && !closing)
 		send_frame(w, WS_OP_PONG, p.data, p.len);
+	else if (ev == WS_PONG)
+		/* It reads nothing, and says that it will: no stall. */
+		w->c->out_since_ms = w->heard_ms;
 	(void)evbuffer_drain(in, p.used);
 	if (ev == WS_CLOSE || (ev == WS_FAIL && closing)) {
 		take_close(w, &p);
