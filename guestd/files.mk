@@ -1,5 +1,6 @@
 # PID 1 of the guest: static, musl, no other library.  musl has no kernel
-# headers of its own: it is given the system's by three links.
+# headers of its own: it is given the system's by three links.  Its compiler
+# wrapper does not know static-pie, so the start files are named here.
 GUESTD_SRCS	= $(notdir $(wildcard guestd/*.c))
 GUESTD_INC	= $(B)/gen/linux-include
 GUESTD_OBJS	= $(GUESTD_SRCS:%.c=$(B)/obj/guestd-musl/%.o) \
@@ -8,6 +9,14 @@ GUESTD_CFLAGS	= -std=gnu11 -Os -fPIE -fstack-protector-strong \
 		  -ftrivial-auto-var-init=zero -fno-common \
 		  -fno-strict-aliasing -fno-asynchronous-unwind-tables \
 		  -ffunction-sections -fdata-sections
+GUESTD_LDFLAGS	= -static -nostartfiles -s \
+		  -Wl,-pie,--no-dynamic-linker,-z,text,--gc-sections \
+		  -Wl,-z,noexecstack,-z,relro,-z,now
+MUSL_LIB	= /usr/lib/$(shell $(CC) -print-multiarch | \
+		    sed 's/-gnu/-musl/')
+MUSL_START	= $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o \
+		  $(shell $(CC) -print-file-name=crtbeginS.o)
+MUSL_END	= $(shell $(CC) -print-file-name=crtendS.o) $(MUSL_LIB)/crtn.o
 PROGRAMS	+= $(B)/guestd
 
 $(GUESTD_INC)/.done:
@@ -19,23 +28,18 @@ $(GUESTD_INC)/.done:
 
 $(B)/obj/guestd-musl/%.o: guestd/%.c $(GUESTD_INC)/.done
 	@mkdir -p $(@D)
-	@echo "CC	$<"
+	@echo "MUSL	$<"
 	musl-gcc $(WARN) $(GUESTD_CFLAGS) -D_GNU_SOURCE -Icommon \
 	    -isystem $(GUESTD_INC) -MMD -MP -c -o $@ $<
 
 $(B)/obj/guestd-musl/gproto.o: common/gproto.c
 	@mkdir -p $(@D)
-	@echo "CC	$<"
+	@echo "MUSL	$<"
 	musl-gcc $(WARN) $(GUESTD_CFLAGS) -O2 -Icommon -MMD -MP -c -o $@ $<
-
-# Position independent: musl-gcc has no -static-pie, so its start file is named.
-MUSL_LIB	= $(subst -gnu,-musl,/usr/lib/$(shell $(CC) -print-multiarch))
 
 $(B)/guestd: $(GUESTD_OBJS)
 	@echo "LD	$@"
-	musl-gcc -nostartfiles -static -s -Wl,-pie,--no-dynamic-linker,-z,text \
-	    -Wl,--gc-sections,-z,noexecstack,-z,relro,-z,now -o $@ \
-	    $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $^ $(MUSL_LIB)/crtn.o
+	musl-gcc $(GUESTD_LDFLAGS) -o $@ $(MUSL_START) $^ $(MUSL_END)
 
 # The same for the host's libc and under sanitizers: what regress/guest drives
 # when it is there.
@@ -44,5 +48,6 @@ PROGRAMS	+= $(B)/regress/guestd-san
 
 $(B)/regress/guestd-san: $(GUESTD_SRCS:%.c=$(B)/obj/guestd/%.o) $(LIBCOMMON)
 	@mkdir -p $(@D)
+	@echo "LD	$@"
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 endif

@@ -24,8 +24,8 @@
 #include "guestd.h"
 
 #define POLL_MAX	(GP_STREAMS_MAX * 4 + GUEST_DISCARD_MAX + 8)
-#define SHORT_IDLE_MS	20	/* nothing happens: make a spare cgroup */
-#define LONG_IDLE_MS	1000	/* ... load what was not needed to start */
+#define SHORT_IDLE_US	20000	/* nothing happens: make a spare cgroup */
+#define LONG_IDLE_US	1000000	/* ... load what was not needed to start */
 #define FILES_MAX	16384
 
 struct guest guest = { .signal_fd = -1, .proc_fd = -1, .pts_fd = -1,
@@ -177,20 +177,28 @@ signals_init(void)
 		guest_die("signalfd: %s", strerror(errno));
 }
 
-static int
-poll_timeout_ms(void)
+/* How long until somebody's deadline. */
+static uint64_t
+deadline_left_us(void)
 {
 	uint64_t	 now;
 
 	if (ps.deadline_us == UINT64_MAX)
-		return -1;
+		return UINT64_MAX;
 	now = now_us();
-	if (ps.deadline_us <= now)
-		return 0;
-	if (ps.deadline_us - now > 60 * 1000000ULL)
-		return 60000;
-	/* Rounded up: a turn too early would only poll again. */
-	return (int)((ps.deadline_us - now + 999) / 1000);
+	return ps.deadline_us <= now ? 0 : ps.deadline_us - now;
+}
+
+static int
+poll_for(uint64_t us)
+{
+	struct timespec	 ts;
+
+	if (us == UINT64_MAX)
+		return ppoll(ps.fds, ps.count, NULL, NULL);
+	ts.tv_sec = (time_t)(us / 1000000);
+	ts.tv_nsec = (long)(us % 1000000) * 1000;
+	return ppoll(ps.fds, ps.count, &ts, NULL);
 }
 
 /* Once, when the host has its answer to CONFIG. */
@@ -208,13 +216,13 @@ after_config(void)
 static int	late_done;
 
 /* How long nothing must happen before there is time for what can wait. */
-static int
-idle_wait_ms(void)
+static uint64_t
+idle_wait_us(void)
 {
 	if (cgroup_wants_spare())
-		return SHORT_IDLE_MS;
-	return late_done || !guest.configured || guest.test ? -1 :
-	    LONG_IDLE_MS;
+		return SHORT_IDLE_US;
+	return late_done || !guest.configured || guest.test ? UINT64_MAX :
+	    LONG_IDLE_US;
 }
 
 static void
@@ -232,14 +240,15 @@ idle_work(void)
 static int
 wait_events(void)
 {
-	int	 n, wait, timeout;
+	uint64_t	 idle, left;
+	int		 n;
 
 	for (;;) {
-		timeout = poll_timeout_ms();
-		wait = idle_wait_ms();
-		if (wait == -1 || (timeout != -1 && timeout <= wait))
-			return poll(ps.fds, ps.count, timeout);
-		n = poll(ps.fds, ps.count, wait);
+		left = deadline_left_us();
+		idle = idle_wait_us();
+		if (left <= idle)
+			return poll_for(left);
+		n = poll_for(idle);
 		if (n != 0)
 			return n;
 		idle_work();
