@@ -30,6 +30,17 @@ for page in man/*.[1-9]; do
 		check $? "manuals: $page refers to $ref, which exists"
 	done
 done
+# A line of the log begins with fixed words; sandboxd(8) lists them, by the first
+# or by both.
+verbs=$(sed -n 's/.*log_info("\([^"]*\)".*/\1/p' sandboxd/*.c vmmctl/*.c \
+    netd/*.c | sed -e 's/\( \|:\)*[^ ]*[=%:].*//' -e '/^$/d' | sort -u)
+for verb in $(echo "$verbs" | tr ' ' '_'); do
+	grep -q -E "^\.It Li (.* , )?(${verb%%_*}|$(echo "$verb" | tr _ ' '))( ,|\$)" \
+	    man/sandboxd.8
+	check $? "manuals: sandboxd(8) lists the log's $verb"
+done
+[ "$(echo "$verbs" | wc -l)" -gt 10 ]
+check $? "manuals: the log's verbs were found"
 for page in sandboxd.8 sandboxd.conf.5 sandboxctl.8 sandboxd-api.7 guestd.8 \
     guest-protocol.7; do
 	[ -e "man/$page" ]
