@@ -10,6 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import api
 import front
+import gproto
 import tap
 
 
@@ -51,7 +52,40 @@ def deadlines(t):
             results["start"] = (time.monotonic() - began,
                                 (r.error or {}).get("code"), r.close)
             ws.close()
-        threads = [threading.Thread(
+        class Silent(gproto.Guest):
+            """Runs commands, and then answers nothing more."""
+            def _frame(self, frame):
+                if frame.type != gproto.PING:
+                    super()._frame(frame)
+
+        def silent_guest():
+            box = f.add_box(guest=False)
+            box.guest = Silent(box.sock)
+            box.guest.serve_thread()
+            front.eventually(lambda: f.of(box, "FRONT_GUEST_READY_EVENT"))
+            ws = f.api.command(box.id, ["sleep", "300"])
+            ws.wait_for("process_started")
+            began = time.monotonic()
+            r = ws.collect()
+            results["silent guest"] = (time.monotonic() - began,
+                                       (r.error or {}).get("code"), r.close)
+            ws.close()
+
+        def silent_client():
+            box = f.add_box()
+            ws = f.api.command(box.id, ["sleep", "300"])
+            ws.wait_for("process_started")
+            ws.auto_pong = False
+            began = time.monotonic()
+            r = ws.collect()
+            took = time.monotonic() - began
+            front.eventually(lambda: "CLOSE" in box.guest.log)
+            results["silent client"] = (took, r.close, ws.pings,
+                                        box.guest.log.count("CLOSE"))
+            ws.close()
+        threads = [threading.Thread(target=silent_guest),
+                   threading.Thread(target=silent_client)]
+        threads += [threading.Thread(
             target=start if j[1] is None else drip,
             args=(j[3],) if j[1] is None else j) for j in jobs]
         for x in threads:
@@ -77,6 +111,12 @@ def deadlines(t):
         got = results["idle"]
         t.ok(59 < got[0] < 63 and got[1] == b"",
              "a connection without a request -> closed after 60 s", got)
+        got = results["silent guest"]
+        t.ok(74 < got[0] < 81 and got[1:] == ("guest_lost", 4002),
+             "a guest that answers no ping for 60 s -> guest_lost", got)
+        got = results["silent client"]
+        t.ok(59 < got[0] < 63 and got[1:] == (None, 4, 1),
+             "a client that answers no ping for 60 s -> it has vanished", got)
         t.ok(worst < 0.5, "meanwhile others are answered at once", worst)
 
 
