@@ -17,7 +17,7 @@
 static const struct shape {
 	uint8_t		 to;
 	uint8_t		 of_stream;
-	uint8_t		 channel;	/* flags name a channel, else they are 0 */
+	uint8_t		 channel;	/* flags name one, else are 0 */
 	uint16_t	 min;
 	uint16_t	 max;
 } shapes[] = {
@@ -168,8 +168,8 @@ gp_put_sync(uint8_t *p, const uint8_t *nonce)
 }
 
 /*
- * A host that dies within its sync record leaves a short one, and the nonce that
- * is read after it then ends in (or is) the next one's magic: how much of it.
+ * A host that dies within its sync record leaves a short one, and the nonce
+ * that is read after it then ends in (or is) the next one's magic: how much.
  */
 static unsigned int
 magic_in_nonce(const uint8_t *nonce)

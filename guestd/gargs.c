@@ -9,55 +9,91 @@
 
 #include "guestd.h"
 
-/* Where each variable's name was seen: open addressing, at most half full. */
-struct names {
-	uint32_t	*slot;		/* index in envp + 1, 0: free */
-	size_t		 mask;
+struct var {
+	char	*text;
+	size_t	 at;		/* its place among the others */
 };
 
 static int
-names_init(struct names *n, size_t count)
+is_end(char c)
 {
-	size_t	 size = 8;
-
-	while (size < count * 2)
-		size *= 2;
-	n->mask = size - 1;
-	n->slot = calloc(size, sizeof(*n->slot));
-	return n->slot == NULL ? ENOMEM : 0;
+	return c == '=';
 }
 
-/* FNV-1a; a user who makes his own names collide wastes his own guest's time. */
-static size_t
-name_hash(const char *s, size_t len)
-{
-	uint64_t	 h = 0xcbf29ce484222325ULL;
-	size_t		 i;
-
-	for (i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * 0x100000001b3ULL;
-	return (size_t)(h ^ h >> 32);
-}
-
-/* The later of two values for one name wins, in the first one's place. */
+/* By name, equal names in their order. */
 static int
-env_add(struct exec_args *a, struct names *n, char *var)
+var_compare(const void *va, const void *vb)
+{
+	const struct var	*x = va, *y = vb;
+	const char		*a = x->text, *b = y->text;
+
+	while (*a == *b && !is_end(*a)) {
+		a++;
+		b++;
+	}
+	if (*a != *b) {
+		/* The shorter of two names is the lesser. */
+		if (is_end(*a) || is_end(*b))
+			return is_end(*a) ? -1 : 1;
+		return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+	}
+	return x->at < y->at ? -1 : 1;
+}
+
+static int
+same_name(const struct var *x, const struct var *y)
+{
+	size_t	 len = strcspn(x->text, "=") + 1;
+
+	return strncmp(x->text, y->text, len) == 0;
+}
+
+/*
+ * The last of several values for one name wins, in the first one's place.
+ * Sorted, not hashed: names that were chosen to collide cost nothing more.
+ */
+static int
+env_unique(struct exec_args *a)
+{
+	struct var	*v;
+	size_t		 count = a->env_count, i, first = 0;
+
+	if (count == 0)
+		return 0;
+	v = calloc(count, sizeof(*v));
+	if (v == NULL)
+		return ENOMEM;
+	for (i = 0; i < count; i++) {
+		v[i].text = a->envp[i];
+		v[i].at = i;
+	}
+	qsort(v, count, sizeof(*v), var_compare);
+	for (i = 1; i < count; i++) {
+		if (!same_name(&v[first], &v[i])) {
+			first = i;
+			continue;
+		}
+		a->envp[v[first].at] = v[i].text;
+		a->envp[v[i].at] = NULL;
+	}
+	free(v);
+	a->env_count = 0;
+	for (i = 0; i < count; i++)
+		if (a->envp[i] != NULL)
+			a->envp[a->env_count++] = a->envp[i];
+	for (i = a->env_count; i < count; i++)
+		a->envp[i] = NULL;
+	return 0;
+}
+
+static int
+env_add(struct exec_args *a, char *var)
 {
 	const char	*eq = strchr(var, '=');
-	size_t		 len, i;
 
 	if (eq == NULL || eq == var)
 		return EINVAL;
-	len = (size_t)(eq - var) + 1;
-	for (i = name_hash(var, len) & n->mask; n->slot[i] != 0;
-	    i = (i + 1) & n->mask) {
-		if (strncmp(a->envp[n->slot[i] - 1], var, len) == 0) {
-			a->envp[n->slot[i] - 1] = var;
-			return 0;
-		}
-	}
 	a->envp[a->env_count++] = var;
-	n->slot[i] = (uint32_t)a->env_count;
 	return 0;
 }
 
@@ -78,8 +114,7 @@ number_set(struct exec_args *a, const struct gp_record *r)
 }
 
 static int
-string_set(struct exec_args *a, struct names *n, uint8_t tag, char *s,
-    size_t *argc)
+string_set(struct exec_args *a, uint8_t tag, char *s, size_t *argc)
 {
 	const char	**one;
 
@@ -88,7 +123,7 @@ string_set(struct exec_args *a, struct names *n, uint8_t tag, char *s,
 		return 0;
 	}
 	if (tag == GP_EXEC_ENV)
-		return env_add(a, n, s);
+		return env_add(a, s);
 	one = tag == GP_EXEC_CWD ? &a->cwd : &a->user;
 	if (*one != NULL || *s == '\0')
 		return EINVAL;
@@ -132,7 +167,6 @@ records_check(const uint8_t *p, size_t left, size_t *argc, size_t *envc)
 int
 args_parse(uint8_t *buf, size_t len, struct exec_args *a)
 {
-	struct names		 names = { NULL, 0 };
 	struct gp_record	 r;
 	const uint8_t		*p = buf;
 	size_t			 argc, envc;
@@ -145,8 +179,7 @@ args_parse(uint8_t *buf, size_t len, struct exec_args *a)
 		return error;
 	a->argv = calloc(argc + 1, sizeof(*a->argv));
 	a->envp = calloc(envc + GARGS_DEFAULTS + 1, sizeof(*a->envp));
-	error = a->argv == NULL || a->envp == NULL ? ENOMEM :
-	    names_init(&names, envc);
+	error = a->argv == NULL || a->envp == NULL ? ENOMEM : 0;
 	argc = 0;
 	while (error == 0 && gp_record_next(&p, &len, &r) == 1) {
 		if (r.tag == GP_EXEC_TIMEOUT || r.tag == GP_EXEC_FLAGS) {
@@ -157,9 +190,10 @@ args_parse(uint8_t *buf, size_t len, struct exec_args *a)
 		s = (char *)buf + (r.data - buf) - 1;
 		memmove(s, r.data, r.len);
 		s[r.len] = '\0';
-		error = string_set(a, &names, r.tag, s, &argc);
+		error = string_set(a, r.tag, s, &argc);
 	}
-	free(names.slot);
+	if (error == 0)
+		error = env_unique(a);
 	if (error != 0)
 		args_free(a);
 	return error;

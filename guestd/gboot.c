@@ -126,10 +126,11 @@ boot_switch_root(void)
 	    "lowerdir=/base,upperdir=" LAYER "/upper,workdir=" LAYER "/work");
 	(void)unlink("/init");
 	/*
-	 * From here on every path is inside the new root, so that no link of the
+	 * From here on every path is inside the new root: no link of the
 	 * template leads out of it.
 	 */
-	if (chdir(NEW_ROOT) == -1 || mount(".", "/", NULL, MS_MOVE, NULL) == -1 ||
+	if (chdir(NEW_ROOT) == -1 ||
+	    mount(".", "/", NULL, MS_MOVE, NULL) == -1 ||
 	    chroot(".") == -1 || chdir("/") == -1)
 		guest_die("switch to the new root: %s", strerror(errno));
 }

@@ -69,7 +69,8 @@ carrier_open_port(void)
 
 	for (;;) {
 		if (port_find(path, sizeof(path))) {
-			carrier.fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+			carrier.fd = open(path,
+			    O_RDWR | O_NONBLOCK | O_CLOEXEC);
 			if (carrier.fd != -1)
 				break;
 			/* ENOENT: devtmpfs has not made the node yet. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The connection to the host: finds sync records, cuts frames, answers what
- * belongs to the connection, queues what goes out.  Knows no descriptor, so that
- * the fuzz target can drive it.  Trusts none of the host's bytes.
+ * belongs to the connection, queues what goes out.  Knows no descriptor, so
+ * that the fuzz target can drive it.  Trusts none of the host's bytes.
  */
 #include <errno.h>
 #include <string.h>

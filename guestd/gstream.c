@@ -16,7 +16,7 @@ static struct {
 	unsigned int	 count;		/* open or lost, not freed */
 	uint32_t	 last_id;
 	uint64_t	 args_budget;
-	uint64_t	 args_reserved;	/* a window for each collecting stream */
+	uint64_t	 args_reserved;	/* a window each that collects */
 	/*
 	 * The one stream that may go beyond its first window.  One at a time:
 	 * of several that share a budget, none might get to its end.

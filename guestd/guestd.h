@@ -29,8 +29,8 @@
 #include "gproto.h"
 
 /* Numbers that only the guest knows. */
-#define GUEST_DISCARD_MAX	1024	/* pipes of ended commands, still open */
-#define GUEST_ARGS_MIN		4194304	/* bytes, budget of collecting streams */
+#define GUEST_DISCARD_MAX	1024	/* open pipes of ended commands */
+#define GUEST_ARGS_MIN		4194304	/* bytes, for records that come */
 #define GUEST_ARGS_SHARE	8	/* ... or this part of the memory */
 #define GUEST_RESERVE_MIN	8388608	/* bytes that commands cannot have */
 #define GUEST_RESERVE_SHARE	16	/* ... or this part of the memory */
@@ -41,10 +41,10 @@
 
 /* The process's one global. */
 struct guest {
-	int		 test;		/* -T: no PID 1, nothing is configured */
+	int		 test;		/* -T: nothing is configured */
 	int		 configured;	/* CONFIG has come */
 	int		 signal_fd;
-	int		 proc_fd;	/* directories, opened before any command */
+	int		 proc_fd;	/* folders, opened at the start */
 	int		 pts_fd;
 	int		 random_fd;
 	uint64_t	 memory_bytes;
@@ -161,7 +161,7 @@ struct stream {
 	int		 exec_fd;	/* says how exec failed */
 	int		 in_fd;
 	int		 out_fd[2];	/* stdout, stderr */
-	int		 drain[2];	/* bytes the leader's end left in them */
+	int		 drain[2];	/* bytes left at the leader's end */
 	uint64_t	 out_bytes[2];
 	uint64_t	 quiet_us;	/* tty: no byte since */
 	uint8_t		*in_buf;	/* stdin that the pipe did not take */

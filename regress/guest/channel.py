@@ -244,7 +244,8 @@ def t_lost_streams(t, g):
     s2.wait_started()
     time.sleep(0.2)
     # Cut within a DATA frame that lacks 40 bytes: the sync must not be them.
-    h.send_raw(gproto.header(gproto.DATA, s.id, 0, 60) + b"0123456789012345678\n")
+    h.send_raw(gproto.header(gproto.DATA, s.id, 0, 60) +
+        b"0123456789012345678\n")
     h = fresh(g)
     end = time.monotonic() + 5
     while os.path.exists("/proc/%d" % pid) and time.monotonic() < end:
@@ -286,6 +287,22 @@ def t_ping(t, g):
     t.equal(h.version, 1, "a host from the future is told our version")
 
 
+def t_manual(t, g):
+    """guest-protocol(7)'s example, as it is printed there."""
+    page = os.path.join(_guest.ROOT, "man", "guest-protocol.7")
+    with open(page) as f:
+        text = f.read().split(".Bd -literal", 1)[1].split(".Ed")[0]
+    h = g.connect()
+    h.send_raw(bytes.fromhex("".join(text.split("\n", 1)[1].split())))
+    t.equal(h.wire.read_some(5) and h.wire.find_sync(), b"0123456789abcdef",
+        "manual: its sync record is answered")
+    s = gproto.Stream(h, 1)
+    h.streams[1] = s
+    r = s.wait(10)
+    t.ok(r.code == 0 and h.version == 1 and s.events == ["STARTED", "EOF",
+        "EOF", "EXITED"], "manual: its command runs", (r, s.events))
+
+
 def t_fair(t, g):
     h = fresh(g)
     streams = [h.exec(["sh", "-c", "exec cat /dev/zero"], keep=False)
@@ -313,7 +330,8 @@ def main():
         time.sleep(0.2)
         fds = g.open_fds()
         t.run(*[lambda t, f=f: f(t, g) for f in (t_ping, t_rules, t_refusals,
-            t_limits, t_args_budget, t_resync, t_lost_streams, t_fair)])
+            t_limits, t_args_budget, t_resync, t_lost_streams, t_manual,
+            t_fair)])
         fresh(g).run(["true"])
         time.sleep(0.3)
         t.equal(g.open_fds(), fds, "no descriptor has leaked")

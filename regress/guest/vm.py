@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 # regress: alone timeout=400
-"""guestd as PID 1 of a real VM (QEMU, TCG), with a host in Python: every case of
-_cases.py, and what needs a kernel of its own."""
+"""guestd as PID 1 of a real VM (QEMU, TCG), with a host in Python: every case
+of _cases.py, and what needs a kernel of its own."""
 import os
 import sys
 import time
@@ -63,7 +63,8 @@ def t_mounts(t, p):
 def t_agent(t, p):
     out = p.sh("cat /proc/1/oom_score_adj /proc/self/oom_score_adj; "
         "cat /proc/self/cgroup; cut -d' ' -f1,5,6 /proc/self/stat; "
-        "ls /proc/1/fd | wc -l; ulimit -n; ulimit -Hn").stdout.decode().split("\n")
+        "ls /proc/1/fd | wc -l; ulimit -n; ulimit -Hn"
+        ).stdout.decode().split("\n")
     t.equal(out[:2], ["-1000", "0"], "oom_score_adj of agent and command")
     t.ok(out[2].startswith("0::/commands/"), "a cgroup of its own", out[2])
     t.equal(out[5:7], ["1024", "1048576"], "limits of open files")
@@ -184,7 +185,8 @@ def t_budget(t, p):
         if not s.refused:
             s.close()
     p.host.pump_until(lambda: all(s.done for s in opened), 30)
-    t.equal(p.host.run(["echo", "room"]).stdout, b"room\n", "then there is room")
+    t.equal(p.host.run(["echo", "room"]).stdout, b"room\n",
+        "then there is room")
 
 
 def t_35_panic(t, vm, p):

@@ -71,8 +71,8 @@ def t_scratch(t, d):
         t.ok(r.code == 0 and b"nameserver 10.1.2.3\n" in r.stdout,
             "its binary runs, resolv.conf is there", r)
         r = run(vm, ["/busybox", "ls", "/"])
-        t.equal(sorted(r.stdout.decode().split()), sorted(["busybox", "dev", "etc",
-            "lost+found", "proc", "run", "sys", "tmp"]), "its root")
+        t.equal(sorted(r.stdout.decode().split()), sorted(["busybox", "dev",
+            "etc", "lost+found", "proc", "run", "sys", "tmp"]), "its root")
         try:
             run(vm, ["sh"])
             t.ok(False, "no shell in it")
@@ -118,7 +118,8 @@ def t_squashfs(t, d):
         "-comp", "zstd"], check=True, stdout=subprocess.DEVNULL)
     with vmhost.VM(base=image, layer_mib=0) as vm:
         t.equal(booted(vm), (0, ""), "squashfs without a layer: boots")
-        r = run(vm, ["/busybox", "sh", "-c", "echo x > /y; read l < /y; echo $l"])
+        r = run(vm, ["/busybox", "sh", "-c",
+            "echo x > /y; read l < /y; echo $l"])
         t.equal(r.stdout, b"x\n", "its root is writable (tmpfs)")
 
 

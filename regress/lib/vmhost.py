@@ -50,7 +50,8 @@ class VM:
         self.console = os.path.join(self.dir, "console")
         base = base or os.path.join(BUILD, "templates/seed/rootfs.ext4")
         args = ["qemu-system-x86_64", "-M", "microvm,acpi=on,isa-serial=off",
-            "-accel", "tcg,tb-size=64", "-cpu", "max", "-m", str(memory), "-smp", "1",
+            "-accel", "tcg,tb-size=64", "-cpu", "max", "-m", str(memory),
+            "-smp", "1",
             "-nodefaults", "-no-user-config", "-display", "none",
             "-no-reboot",
             "-kernel", os.path.join(BUILD, "images/vmlinux"),

@@ -124,11 +124,11 @@ test_headers(void)
 		{ GP_E_VALUE, GP_TO_HOST, 0x15, 0xffff, 1, 1, "channel 65535" },
 		{ GP_OK, GP_TO_HOST, 0x16, 2, 1, 0, "EOF of stderr" },
 		{ GP_E_STREAM, GP_TO_HOST, 0x15, 1, 0, 1, "DATA on stream 0" },
-		{ GP_E_STREAM, GP_TO_HOST, 0x01, 0, 1, 28, "HELLO on a stream" },
+		{ GP_E_STREAM, GP_TO_HOST, 0x01, 0, 1, 28, "HELLO, stream 1" },
 		{ GP_E_LENGTH, GP_TO_HOST, 0x01, 0, 0, 27, "short HELLO" },
 		{ GP_E_VALUE, GP_TO_HOST, 0x01, 1, 0, 28, "HELLO with flags" },
 		{ GP_E_TYPE, GP_TO_HOST, 0x02, 0, 0, 0, "CONFIG to host" },
-		{ GP_E_TYPE, GP_TO_GUEST, 0x03, 0, 0, 4, "CONFIG_DONE to guest" },
+		{ GP_E_TYPE, GP_TO_GUEST, 0x03, 0, 0, 4, "DONE to guest" },
 		{ GP_E_TYPE, GP_TO_HOST, 0x12, 0, 1, 0, "START to host" },
 		{ GP_E_TYPE, GP_TO_GUEST, 0x1b, 0, 1, 31, "EXITED to guest" },
 		{ GP_OK, GP_TO_HOST, 0x1b, 0, 1, 31, "EXITED" },
@@ -140,7 +140,7 @@ test_headers(void)
 		{ GP_OK, GP_TO_GUEST, 0x18, 0, 1, 2, "SIGNAL" },
 		{ GP_OK, GP_TO_GUEST, 0x19, 0, 1, 4, "RESIZE" },
 		{ GP_OK, GP_TO_GUEST, 0x1a, 0, 1, 0, "CLOSE" },
-		{ GP_E_LENGTH, GP_TO_GUEST, 0x1a, 0, 1, 1, "CLOSE with a byte" },
+		{ GP_E_LENGTH, GP_TO_GUEST, 0x1a, 0, 1, 1, "CLOSE of 1 byte" },
 		{ GP_OK, GP_TO_HOST, 0x14, 0, 1, 5, "REFUSED" }
 	};
 	size_t	 i;
@@ -151,7 +151,7 @@ test_headers(void)
 		    "gproto: header: %s", t[i].name);
 }
 
-/* Feeds in pieces; returns how many records there were, the last one's nonce. */
+/* Feeds in pieces; returns how many records there were, the last nonce. */
 static int
 scan_all(const uint8_t *p, size_t len, size_t piece, uint8_t *nonce,
     size_t *end)
@@ -281,7 +281,8 @@ test_records(void)
 	ok(gp_record_next(&at, &left, &r) == 1 && r.tag == 'M' &&
 	    gp_get_u16(r.data) == 1500, "gproto: second record");
 	ok(gp_record_next(&at, &left, &r) == 1 && r.len == 0 &&
-	    gp_record_next(&at, &left, &r) == 0, "gproto: an empty one, the end");
+	    gp_record_next(&at, &left, &r) == 0,
+	    "gproto: an empty one, the end");
 	for (cut = 1; cut < sizeof(p); cut++) {
 		at = p;
 		left = cut;
@@ -351,7 +352,8 @@ test_args(void)
 	is_int(parse_one('e', "=x", 2), EINVAL, "gargs: empty name");
 	is_int(parse_one('e', "x", 1), EINVAL, "gargs: variable without =");
 	is_int(parse_one('a', "a\0b", 3), EINVAL, "gargs: NUL in an argument");
-	is_int(parse_one('t', "\0\0\0\0\0\0\0\0", 8), EINVAL, "gargs: timeout 0");
+	is_int(parse_one('t', "\0\0\0\0\0\0\0\0", 8), EINVAL,
+	    "gargs: timeout 0");
 	is_int(parse_one('t', "\1", 1), EINVAL, "gargs: short timeout");
 	is_int(parse_one('f', "\4\0\0\0", 4), EINVAL, "gargs: unknown flag");
 	is_int(parse_one('x', "", 0), EINVAL, "gargs: unknown tag");
