@@ -124,7 +124,7 @@ class Whole:
     def __init__(self):
         self.api = api.Api()
         self.path = self.api.path
-        self.box = self.api.create(memory_mib=64,
+        self.box = self.api.create(memory_mib=96,
                                    on_disconnect="keep")["sandbox_id"]
 
     @staticmethod
