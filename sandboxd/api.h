@@ -26,6 +26,7 @@ void	api_refuse(struct conn *, const struct json_error *);
 /* Answers for the parent's PARENT_FAIL, or for its silence (NULL). */
 void	api_fail(struct conn *, const struct msg *);
 /* One sandbox as its owner sees it. */
-void	api_put_sandbox(struct json_out *, const struct m_parent_give_sandbox *);
+void	api_put_sandbox(struct json_out *,
+	    const struct m_parent_give_sandbox *);
 
 #endif

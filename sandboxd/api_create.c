@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * POST /sandboxes: strict reading of what is wanted, the request's fingerprint
- * for its Idempotency-Key, the parent's answer as 201 or 200.  Runs in front, on
- * a client's bytes; the parent checks every value again.
+ * for its Idempotency-Key, the parent's answer as 201 or 200.  Runs in front,
+ * on a client's bytes; the parent checks every value again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +135,8 @@ put_sorted(struct json_out *out, struct json_object *obj)
 }
 
 /*
- * SHA-256 of the body written again in one way: the same members and values give
- * the same print, whatever the order and the white space of the text.
+ * SHA-256 of the body written again in one way: the same members and values
+ * give the same print, whatever the order and the white space of the text.
  */
 static int
 fingerprint(struct json_object *obj, uint8_t *digest)

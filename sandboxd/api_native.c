@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The native API's handlers (sandboxd-api(7)) but for create and the commands:
- * show, list, delete, health.  Runs in front.  A handler checks a client's words,
- * asks the parent, and writes what it says as JSON; who may see what is the
- * parent's affair.
+ * show, list, delete, health.  Runs in front.  A handler checks a client's
+ * words, asks the parent, and writes what it says as JSON; who may see what is
+ * the parent's affair.
  */
 #include <bsd/string.h>
 

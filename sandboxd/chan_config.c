@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The CONFIG frame: host name, network, clock, entropy, machine id.  Runs in
- * front; all values come from the parent, the clock or the kernel's random pool.
- * A guest gets it again after every reconnect, so whatever must not change in a
- * sandbox's life (its machine id) is a function of the sandbox's id.
+ * front; all values come from the parent, the clock or the kernel's random
+ * pool. A guest gets it again after every reconnect, so whatever must not
+ * change in a sandbox's life (its machine id) is a function of the sandbox's
+ * id.
  */
 #include <sys/types.h>
 
@@ -18,7 +19,7 @@
 #include "channel_int.h"
 
 #define ENTROPY_BYTES	64	/* the most that the protocol takes */
-#define CONFIG_MAX	1024	/* all texts of PARENT_OPEN_CHANNEL, and the rest */
+#define CONFIG_MAX	1024	/* the texts of its message, and the rest */
 
 struct config_frame {
 	uint8_t	 data[CONFIG_MAX];

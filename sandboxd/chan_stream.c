@@ -4,8 +4,8 @@
  * Runs in front; what the guest sends is checked against what it may send in
  * that moment.
  *
- * A stream whose listener is gone stays until the guest has said EXITED, because
- * until then its frames are no fault; its output is dropped.
+ * A stream whose listener is gone stays until the guest has said EXITED,
+ * because until then its frames are no fault; its output is dropped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +213,8 @@ gstream_input(struct gstream *gs, const uint8_t *data, size_t len)
 	if (gs->input_eof || len == 0)
 		return;
 	if (evbuffer_add(gs->input, data, len) == -1) {
-		(void)channel_fail(gs->ch, E_HOST_MEMORY, "no memory for stdin");
+		(void)channel_fail(gs->ch, E_HOST_MEMORY,
+		    "no memory for stdin");
 		channel_schedule(gs->ch);
 		return;
 	}

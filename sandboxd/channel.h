@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The channels to guests (guest-protocol(7)), the host's side: one for each
- * sandbox, handed down by the parent as a connected descriptor.  Everything that
- * comes out of one is hostile; whatever breaks the protocol ends that channel and
- * its streams, and nothing else.
+ * sandbox, handed down by the parent as a connected descriptor.  Everything
+ * that comes out of one is hostile; whatever breaks the protocol ends that
+ * channel and its streams, and nothing else.
  *
  * A channel is always read.  What slows a guest down is credit, by stream.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What channel.c (connection, handshake, I/O) and chan_stream.c (streams) share,
- * and nobody else.
+ * What channel.c (connection, handshake, I/O) and chan_stream.c (streams)
+ * share, and nobody else.
  */
 #ifndef SBX_CHANNEL_INT_H
 #define SBX_CHANNEL_INT_H
@@ -27,14 +27,14 @@ struct gstream {
 	TAILQ_ENTRY(gstream)		 ready_entry;
 	struct channel			*ch;
 	uint32_t			 id;
-	const struct gstream_events	*events;	/* NULL: nobody listens */
+	const struct gstream_events	*events;	/* or NULL */
 	void				*arg;
-	struct evbuffer			*args;		/* records still to send */
-	struct evbuffer			*input;		/* stdin still to send */
+	struct evbuffer			*args;		/* still to send */
+	struct evbuffer			*input;		/* stdin, too */
 	uint32_t			 send_credit;
-	uint32_t			 recv_credit;	/* what the guest has left */
-	uint32_t			 owed;		/* spent, not given back */
-	uint16_t			 cols, rows;	/* to be sent with START */
+	uint32_t			 recv_credit;	/* the guest's */
+	uint32_t			 owed;		/* it has spent */
+	uint16_t			 cols, rows;	/* with START */
 	uint8_t				 guest_eofs;	/* bit by channel */
 	unsigned int			 is_ready : 1;	/* in the ready list */
 	unsigned int			 start_sent : 1;
@@ -55,15 +55,15 @@ struct channel {
 	enum channel_state		 state;
 	struct event			*ev_read;
 	struct event			*ev_write;
-	struct event			*ev_flush;	/* once, at the turn's end */
-	struct event			*timer;		/* handshake, then pings */
+	struct event			*ev_flush;	/* once a turn */
+	struct event			*timer;		/* deadline, pings */
 	struct evbuffer			*out;
 	int				 write_dead;
 	uint8_t				 nonce[GP_NONCE_BYTES];
 	struct gp_scan			 scan;
 	struct gp_reader		 reader;
 	struct gstream_tree		 streams;
-	struct gstream_list		 ready;		/* can send a frame now */
+	struct gstream_list		 ready;		/* can send now */
 	unsigned int			 nstreams;
 	uint32_t			 last_stream;
 	uint64_t			 heard_ms;	/* last whole frame */

@@ -3,10 +3,10 @@
  * Clients' connections: reading, writing, deadlines, and finding out that a
  * client has gone.  Runs in front; trusts nothing that it reads.
  *
- * All that is due for a connection is done in its turn (conn_turn()); only there
- * is it freed.  A half-closed client (it sends no more, it still reads) has not
- * vanished: the end of its bytes is told from its end by POLLHUP, which a unix
- * socket shows when the other side is really closed.
+ * All that is due for a connection is done in its turn (conn_turn()); only
+ * there is it freed.  A half-closed client (it sends no more, it still reads)
+ * has not vanished: the end of its bytes is told from its end by POLLHUP, which
+ * a unix socket shows when the other side is really closed.
  */
 #include <sys/socket.h>
 

@@ -79,7 +79,7 @@ struct conn {
 	enum http_method	 method;
 	int			 http10;
 	int			 keep;		/* another request may follow */
-	int			 chunked;	/* 0: the end of the stream ends it */
+	int			 chunked;	/* 0: its end is the end */
 	char			 request_id[HTTP_REQUEST_ID_MAX + 1];
 	const struct conn_user	*user;
 	void			*user_arg;

@@ -141,7 +141,8 @@ conn_stream_piece(struct conn *c, const void *data, size_t len)
 	if (len == 0)
 		return;
 	if (c->chunked)
-		bad = evbuffer_add(c->out, head, http_put_chunk_head(head, len));
+		bad = evbuffer_add(c->out, head,
+		    http_put_chunk_head(head, len));
 	if (bad || evbuffer_add(c->out, data, len) == -1 || (c->chunked &&
 	    evbuffer_add(c->out, HTTP_CHUNK_END, 2) == -1))
 		c->dead = 1;

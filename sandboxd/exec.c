@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A command's life seen from front: attach at the parent, wait for the guest's
- * channel, stream, detach.  Runs in front.  Knows nothing of HTTP; what a client
- * asks for has been checked by exec_parse.c, what the guest says by channel.c.
+ * channel, stream, detach.  Runs in front.  Knows nothing of HTTP; what a
+ * client asks for has been checked by exec_parse.c, what the guest says by
+ * channel.c.
  */
 #include <bsd/sys/queue.h>
 
@@ -26,15 +27,15 @@ struct exec {
 	TAILQ_ENTRY(exec)		 entry;
 	int				 listed;	/* in `idle` */
 	int				 waiting;	/* for a channel */
-	int				 asking;	/* the parent has not answered */
-	int				 orphan;	/* free it at the answer */
+	int				 asking;	/* the parent, now */
+	int				 orphan;	/* until it answers */
 	enum detach			 over;		/* with this */
 	char				 id[SBX_ID_LEN + 1];
 	uint64_t			 owner;
-	uint64_t			 stream;	/* the parent's handle */
+	uint64_t			 stream;	/* its handle */
 	int				 attached;
 	enum on_disconnect		 on_disconnect;
-	struct evbuffer			*env;		/* the sandbox's, as records */
+	struct evbuffer			*env;		/* the sandbox's */
 	struct exec_request		 req;
 	struct gstream			*gs;
 	struct event			*timer;

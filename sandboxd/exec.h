@@ -24,12 +24,12 @@ struct json_error;
 
 struct exec_request {
 	struct evbuffer		*records;	/* for GP_ARGS, without START */
-	struct evbuffer		*input;		/* POST: all of stdin, or NULL */
+	struct evbuffer		*input;		/* POST: stdin, or NULL */
 	enum on_disconnect	 on_disconnect;
 	int			 wants_stdin;
 	int			 tty;
 	uint16_t		 cols, rows;	/* with tty */
-	int			 base64;	/* POST: how output is written */
+	int			 base64;	/* POST: of the output */
 	/* For messages, cut if long. */
 	char			 command[SBX_NAME_MAX + 1];
 	char			 cwd[SBX_PATH_MAX + 1];

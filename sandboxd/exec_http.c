@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * POST /sandboxes/{id}/exec: one command without a WebSocket.  The answer is one
- * JSON object, or with "Accept: application/x-ndjson" a line for each event as it
- * happens.  Runs in front; the request is a client's, the output a guest's.
+ * POST /sandboxes/{id}/exec: one command without a WebSocket.  The answer is
+ * one JSON object, or with "Accept: application/x-ndjson" a line for each event
+ * as it happens.  Runs in front; the request is a client's, the output a
+ * guest's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ struct post {
 	int			 base64;
 	int			 lines;		/* NDJSON */
 	int			 begun;		/* the reply's head is out */
-	int			 spoke;		/* since the timer's last tick */
+	int			 spoke;		/* since the last tick */
 	struct exec_text	 text[2];	/* NDJSON: stdout, stderr */
 	struct evbuffer		*kept[2];	/* JSON: stdout, stderr */
 	int			 cut[2];

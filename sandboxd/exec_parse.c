@@ -51,7 +51,8 @@ read_argv(struct json_reader *r, struct exec_request *req)
 		if (put_record(req->records, GP_EXEC_ARG, text, len) == -1)
 			return -1;
 		if (i == 0)
-			keep_text(req->command, sizeof(req->command), text, len);
+			keep_text(req->command, sizeof(req->command), text,
+			    len);
 	}
 	return 0;
 }
@@ -77,7 +78,8 @@ read_env(struct json_reader *r, struct exec_request *req)
 		}
 		if (klen + 1 + vlen > GP_STRING_MAX) {
 			(void)json_refuse(r, "env", E_BAD_MEMBER,
-			    "a variable is longer than %d bytes", GP_STRING_MAX);
+			    "a variable is longer than %d bytes",
+			    GP_STRING_MAX);
 			return 0;
 		}
 		gp_put_record_head(head, GP_EXEC_ENV,

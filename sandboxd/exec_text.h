@@ -25,15 +25,15 @@ struct exec_text_piece {
 };
 
 /*
- * Feeds bytes.  A character that is cut at their end is kept for the next feed, so
- * that none is ever split over two pieces; bytes that are not UTF-8 are handed on
- * as bytes, with what was kept before them.
+ * Feeds bytes.  A character that is cut at their end is kept for the next feed,
+ * so that none is ever split over two pieces; bytes that are not UTF-8 are
+ * handed on as bytes, with what was kept before them.
  */
 void	exec_text_feed(struct exec_text *, const uint8_t *, size_t,
 	    struct exec_text_piece *);
 /*
- * How many of these bytes are a whole valid text: all of them, or with `cut` also
- * all but the start of a last character.  0: they are not UTF-8.
+ * How many of these bytes are a whole valid text: all of them, or with `cut`
+ * also all but the start of a last character.  0: they are not UTF-8.
  */
 size_t	exec_text_length(const uint8_t *, size_t, int cut);
 

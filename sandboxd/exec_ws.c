@@ -3,8 +3,8 @@
  * GET /sandboxes/{id}/command: one command over a WebSocket, subprotocol
  * sandbox.v1 (sandboxd-api(7)).  Runs in front; every byte read is a client's.
  *
- * Order to the client: process_started, output, process_exited, close.  What the
- * client sends is read only as fast as the guest takes it.
+ * Order to the client: process_started, output, process_exited, close.  What
+ * the client sends is read only as fast as the guest takes it.
  */
 #include <stdio.h>
 #include <stdlib.h>

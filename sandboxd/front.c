@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front process: HTTP for clients, channels to guests.  Started by the parent
- * with its end of a socketpair on CHILD_FD; is told who it is to be, takes the
- * listening socket, gives up everything else, and serves.  Trusts the parent and
- * nobody else.  When the parent goes, so does it.
+ * The front process: HTTP for clients, channels to guests.  Started by the
+ * parent with its end of a socketpair on CHILD_FD; is told who it is to be,
+ * takes the listening socket, gives up everything else, and serves.  Trusts the
+ * parent and nobody else.  When the parent goes, so does it.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The front process's own state and the set-up of it.  front is the only place
- * where bytes of clients and bytes of guests meet; both may be hostile.  It holds
- * no privilege, and what it asks of the parent is checked there again.
+ * where bytes of clients and bytes of guests meet; both may be hostile.  It
+ * holds no privilege, and what it asks of the parent is checked there again.
  */
 #ifndef SBX_FRONT_H
 #define SBX_FRONT_H
@@ -17,12 +17,12 @@ struct confine;
 struct event_base;
 struct ipeer;
 
-#define FRONT_IO_BYTES	65536	/* one read: what one client or guest gets a turn */
+#define FRONT_IO_BYTES	65536	/* one read of one guest a turn */
 
 struct front {
 	struct event_base		*base;
 	struct ipeer			*parent;
-	int				 listener;	/* -1 before it was given */
+	int				 listener;	/* -1: not yet */
 	struct m_parent_setup_front	 setup;
 	/* Bytes of one read; nothing is kept here between two turns. */
 	uint8_t				 io[FRONT_IO_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the front process keeps: its descriptors, memory, time and randomness.
- * No file can be opened, no socket made, nothing started, nobody signalled.  In a
- * file of its own so that a test can try the very table.
+ * No file can be opened, no socket made, nothing started, nobody signalled.  In
+ * a file of its own so that a test can try the very table.
  */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -21,10 +21,12 @@ static const struct confine_call calls[] = {
 	CALL_IF(fcntl, 1, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC),
 	/* Memory, never to be run. */
 	CALL(brk), CALL(munmap), CALL(mremap),
-	/* Time, where the vDSO has to ask the kernel; arc4random(3). */
-	CALL(clock_gettime), CALL(gettimeofday), CALL(getrandom),
-	/* libevent asks before it uses its epoll descriptor; SIGTERM; the end. */
-	CALL(getpid), CALL(rt_sigreturn), CALL(exit_group),
+	/* Time, where the vDSO has to ask the kernel. */
+	CALL(clock_gettime), CALL(gettimeofday),
+	/* arc4random(3), which wants to know whether it has forked. */
+	CALL(getrandom), CALL(getpid),
+	/* SIGTERM, and the end. */
+	CALL(rt_sigreturn), CALL(exit_group),
 #ifndef SBX_SANITIZER
 	CALL_IF(mmap, 2, PROT_READ | PROT_WRITE),
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Accepting clients.  Runs in front.  Whose a connection is the parent says, who
- * reads it from the kernel; a client is not read before.  Too many clients are
- * told so; without descriptors the listener rests, and the backlog waits.
+ * Accepting clients.  Runs in front.  Whose a connection is the parent says,
+ * who reads it from the kernel; a client is not read before.  Too many clients
+ * are told so; without descriptors the listener rests, and the backlog waits.
  */
 #include <sys/socket.h>
 
