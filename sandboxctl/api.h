@@ -12,9 +12,9 @@ struct json_reader;
 
 /*
  * One call on a connection of its own.  body: JSON text or NULL.  0 with the
- * status and the answer's object (owned by the caller; NULL when it has no body);
- * -1 with the fault: also for each status that is no 2xx.  signals_max: see
- * client.h.
+ * status and the answer's object (owned by the caller; NULL when it has no
+ * body); -1 with the fault: also for each status that is no 2xx.  signals_max:
+ * see client.h.
  */
 struct api_call {
 	const char		*method;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The connection: connecting, sending, reading, each with a deadline, and errors
- * that say what failed, on what, and what to do about it.
+ * The connection: connecting, sending, reading, each with a deadline, and
+ * errors that say what failed, on what, and what to do about it.
  */
 #include <sys/socket.h>
 #include <sys/un.h>

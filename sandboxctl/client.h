@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One connection to sandboxd: HTTP/1.1 over its unix socket, one request, strict
- * about the answer.  Never waits without a deadline.
+ * One connection to sandboxd: HTTP/1.1 over its unix socket, one request,
+ * strict about the answer.  Never waits without a deadline.
  */
 #ifndef SBX_CLIENT_H
 #define SBX_CLIENT_H
@@ -13,7 +13,7 @@
 
 struct client {
 	int		 fd;			/* -1: closed */
-	uint64_t	 deadline_ms;		/* of what is going on, boot time */
+	uint64_t	 deadline_ms;		/* of what is going on */
 	unsigned int	 signals_max;		/* more than these: give up */
 	size_t		 at, have;		/* unread part of buf */
 	uint8_t		 buf[CTL_INPUT_BYTES];

@@ -78,7 +78,8 @@ int	ctl_status(const struct fault *);
 /* Says it, and returns that. */
 int	ctl_fail(const struct fault *);
 /* A number of an option, or usage_error(). */
-uint32_t	ctl_number(const char *what, const char *, uint32_t lo, uint32_t hi);
+uint32_t	ctl_number(const char *what, const char *, uint32_t lo,
+	    uint32_t hi);
 
 /* text.c */
 /* "sandboxctl: ..." on stderr, made safe for a terminal. */
@@ -94,8 +95,8 @@ void	text_print(const char *);
 void	text_json(struct json_object *);
 void	text_json_line(const char *, size_t);
 /*
- * "name: value" lines for an object's members; what is inside of one of them gets
- * its name before ("metadata.key"), an array a line for each element.
+ * "name: value" lines for an object's members; what is inside of one of them
+ * gets its name before ("metadata.key"), an array a line for each element.
  */
 void	text_members(struct json_object *);
 void	text_flush(void);

@@ -16,7 +16,7 @@
 #include "signals.h"
 
 #define CONFIG_FILE	"/etc/sandboxd.conf"
-#define LOOKS		4	/* at a daemon's residue before it is believed */
+#define LOOKS		4	/* at a live daemon's residue: it must stay */
 #define LOOK_AGAIN_MS	400
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * doctor: what this host offers and what is left over on it.  Runs as root beside
- * the daemon or without one, and reads only what root alone can write.
+ * doctor: what this host offers and what is left over on it.  Runs as root
+ * beside the daemon or without one, and reads only what root alone can write.
  */
 #ifndef SBX_DOCTOR_H
 #define SBX_DOCTOR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Is this host ready?  Everything that starting a sandbox needs, looked at where
- * the daemon will look.
+ * Is this host ready?  Everything that starting a sandbox needs, looked at
+ * where the daemon will look.
  */
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -36,7 +36,8 @@ check_kernel(struct report *r)
 	if (uname(&u) == -1)
 		return;
 	good = sscanf(u.release, "%d.%d", &maj, &min) == 2 &&
-	    (maj > KERNEL_MAJOR || (maj == KERNEL_MAJOR && min >= KERNEL_MINOR));
+	    (maj > KERNEL_MAJOR ||
+	    (maj == KERNEL_MAJOR && min >= KERNEL_MINOR));
 	report_add(r, good ? LEVEL_OK : LEVEL_BAD, "kernel", "%s%s", u.release,
 	    good ? "" : ": 5.9 or later is needed");
 	if (strcmp(u.machine, "x86_64") != 0)
@@ -193,12 +194,11 @@ host_cgroup(char *out, size_t size)
 static void
 check_cgroup(struct report *r)
 {
-	static const char *const	 wanted[] = { "memory", "cpu", "pids" };
-	char				 mount[SBX_PATH_MAX + 1], text[512] = "";
-	char				 path[SBX_PATH_MAX + 32];
-	char				 missing[64] = "";
-	size_t				 i;
-	FILE				*f;
+	static const char *const wanted[] = { "memory", "cpu", "pids" };
+	char	 mount[SBX_PATH_MAX + 1], path[SBX_PATH_MAX + 32];
+	char	 text[512] = "", missing[64] = "";
+	size_t	 i;
+	FILE	*f;
 
 	host_cgroup(mount, sizeof(mount));
 	if (mount[0] == '\0') {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Daemon instances on this host: what instance.json says, whether a daemon runs
- * (it holds a lock on "lock"), and what its ledger owns.  Nothing is locked here:
- * a daemon that starts at this moment must not meet a lock of ours.
+ * (it holds a lock on "lock"), and what its ledger owns.  Nothing is locked
+ * here: a daemon that starts at this moment must not meet a lock of ours.
  */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -85,7 +85,7 @@ take_option(struct line *l, int c)
 	}
 }
 
-/* [options] target [--] command: what stands behind the target is the guest's. */
+/* [options] target [--] command: what is behind the target is the guest's. */
 static void
 parse_line(struct line *l, int argc, char *argv[], const struct option *opts)
 {

@@ -18,7 +18,8 @@ struct pairs {
  * Adds "key=value"; "key" alone takes our own environment's value if
  * `from_env`.  What is neither is a usage error.
  */
-void	pairs_add(struct pairs *, const char *option, const char *, int from_env);
+void	pairs_add(struct pairs *, const char *option, const char *,
+	    int from_env);
 
 struct create_spec {
 	const char	*template;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The pump: one poll loop between the stream and us.  Memory is one buffer each
- * way: nothing is read from the socket while output waits for a slow stdout, and
- * nothing from stdin while the socket does not take what was read before.
+ * way: nothing is read from the socket while output waits for a slow stdout,
+ * and nothing from stdin while the socket does not take what was read before.
  */
 #include <errno.h>
 #include <signal.h>

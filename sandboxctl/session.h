@@ -32,7 +32,7 @@ int	session_run(const struct session_spec *, struct fault *);
 struct session_end {
 	int	 exited;	/* process_exited came */
 	int	 status;	/* what we exit with */
-	int	 failed;	/* an error event came; the fault is filled in */
+	int	 failed;	/* an error event came; fault filled in */
 };
 /* JSON text of the start message, owned by the caller; NULL: fault. */
 char	*session_start_message(const struct session_spec *, size_t *,

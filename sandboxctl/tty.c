@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The terminal: raw mode and its end.  tcsetattr(3) is safe in a signal handler,
- * so that a crash of ours does not leave the user with a dead terminal either.
+ * The terminal: raw mode and its end.  tcsetattr(3) is safe in a signal
+ * handler, so that a crash of ours does not leave the user with a dead terminal
+ * either.
  */
 #include <sys/ioctl.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A WebSocket to sandboxd: the handshake, and frames out.  What comes in is read
- * with ws_read() from the client's buffer by session.c.
+ * A WebSocket to sandboxd: the handshake, and frames out.  What comes in is
+ * read with ws_read() from the client's buffer by session.c.
  */
 #ifndef SBX_WSC_H
 #define SBX_WSC_H
@@ -29,7 +29,7 @@ int	wsc_send_text(struct wsc *, const char *, size_t, struct fault *);
 int	wsc_put(struct wsc *, enum ws_opcode, const void *, size_t);
 /* Queues a binary frame whose first byte is the channel. */
 int	wsc_put_channel(struct wsc *, uint8_t channel, const void *, size_t);
-/* Sends what is queued, as far as it goes.  0, or -1: the other side is gone. */
+/* Sends what is queued, as far as it goes.  0, or -1: the server is gone. */
 int	wsc_flush(struct wsc *);
 int	wsc_pending(const struct wsc *);
 

@@ -15,7 +15,7 @@ import fake_api
 import tap
 
 BOX = "sb-aaaaaaaaaaaaaaaa"
-# What a terminal obeys: C0 but newline, DEL, C1 (also in UTF-8), bidi, and so on.
+# What a terminal obeys: C0 but newline, DEL, C1 (also in UTF-8), bidi ...
 EVIL = ("\x1b]0;owned\x07\x1b[2J\r\n\t\x9b31m\u202eabc\u2066\x7f\x00x"
         "\ufeff\u200f\x08\x0b").replace("\x00", "")
 

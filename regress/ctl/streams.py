@@ -197,7 +197,7 @@ def check_slow(t):
 
 
 def check_stuck_pongs(t):
-    """While stdout is stuck, pings lie behind the output: pongs come unasked."""
+    """Pings lie behind the output that waits: pongs come unasked."""
     with fake_api.FakeApi() as api:
         box = api.add()
 
