@@ -39,6 +39,8 @@ may_read(struct stream *s, int i)
 		return 0;
 	if (s->state == STREAM_DRAINING && !s->tty && s->drain[i] == 0)
 		return 0;
+	if (s->state == STREAM_RUNNING && s->hold_us > now_us())
+		return 0;
 	return s->out_credit > GP_FRAME_COST && chan_data_room() != NULL;
 }
 
@@ -63,8 +65,16 @@ pump_out(struct stream *s, int i)
 	n = read(s->out_fd[i], chan_data_room(), max);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	if (n <= 0 && s->tty && s->state == STREAM_RUNNING) {
+		/*
+		 * EIO: the command has closed its terminal.  It may open it
+		 * again, and closing our end now would send it SIGHUP, which
+		 * kills cat(1) between its last close and its exit.
+		 */
+		s->hold_us = now_us() + GUEST_TTY_QUIET_MS * 1000;
+		return 0;
+	}
 	if (n <= 0) {
-		/* A pty says EIO when its last user has gone. */
 		out_ended(s, i);
 		return 0;
 	}
@@ -187,6 +197,8 @@ pump_poll(struct stream *s)
 		else if (s->tty && s->out_fd[i] >= 0)
 			s->quiet_us = now_us();
 	}
+	if (s->state == STREAM_RUNNING && s->hold_us > now_us())
+		poll_by(s->hold_us);
 	if (s->tty && s->state == STREAM_DRAINING)
 		poll_by(s->quiet_us + GUEST_TTY_QUIET_MS * 1000);
 	if (s->in_len > 0 && stdin_fd(s) >= 0 && s->state != STREAM_DRAINING)

@@ -164,6 +164,7 @@ struct stream {
 	int		 drain[2];	/* bytes left at the leader's end */
 	uint64_t	 out_bytes[2];
 	uint64_t	 quiet_us;	/* tty: no byte since */
+	uint64_t	 hold_us;	/* tty: closed, not read before */
 	uint8_t		*in_buf;	/* stdin that the pipe did not take */
 	size_t		 in_start;
 	size_t		 in_len;
