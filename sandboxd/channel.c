@@ -264,6 +264,8 @@ handle_pong(struct channel *ch, const struct gp_frame *f)
 	if (ch->pinged_ms == 0 || memcmp(f->payload, ch->ping, f->len) != 0)
 		return channel_fail(ch, E_GUEST_PROTOCOL, "PONG without PING");
 	ch->pinged_ms = 0;
+	(void)evtimer_del(ch->timer);
+	channel_watch(ch);
 	return 0;
 }
 
@@ -342,12 +344,25 @@ channel_on_read(evutil_socket_t fd, short what, void *arg)
 
 /* ---- time ---- */
 
-/* Pings go round while there are streams. */
+/* Since when the guest owes us a frame: the ping, or what it said later. */
+static uint64_t
+silent_since(const struct channel *ch)
+{
+	return ch->heard_ms > ch->pinged_ms ? ch->heard_ms : ch->pinged_ms;
+}
+
+/* Pings go round while there are streams; a silence is looked at on time. */
 void
 channel_watch(struct channel *ch)
 {
 	struct timeval	 tv = front_time(GP_PING_MS);
+	uint64_t	 silent;
 
+	if (ch->pinged_ms != 0) {
+		silent = boottime_now().ms - silent_since(ch);
+		tv = front_time(silent < GP_SILENT_MS ?
+		    (unsigned int)(GP_SILENT_MS - silent) : 0);
+	}
 	if (ch->nstreams != 0 && !evtimer_pending(ch->timer, NULL))
 		(void)evtimer_add(ch->timer, &tv);
 }
@@ -356,7 +371,7 @@ static void
 channel_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel	*ch = arg;
-	uint64_t	 now = boottime_now().ms, since;
+	uint64_t	 now = boottime_now().ms;
 
 	(void)fd;
 	(void)what;
@@ -374,9 +389,7 @@ channel_on_timer(evutil_socket_t fd, short what, void *arg)
 		ch->pinged_ms = now;
 		channel_put(ch, GP_PING, 0, 0, ch->ping, sizeof(ch->ping));
 	} else {
-		since = ch->heard_ms > ch->pinged_ms ? ch->heard_ms :
-		    ch->pinged_ms;
-		if (now - since >= GP_SILENT_MS)
+		if (now - silent_since(ch) >= GP_SILENT_MS)
 			(void)channel_fail(ch, E_GUEST_LOST,
 			    "guest agent is silent for %d ms", GP_SILENT_MS);
 	}
