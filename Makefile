@@ -82,7 +82,6 @@ bench: all
 
 soak: all
 	regress/with-daemon regress/harness 100
-	regress/with-daemon regress/harness --wave 20 --wave 20
 
 clean:
 	rm -rf build build-san
