@@ -79,6 +79,8 @@ int		 vm_dir(const struct vm *);
 const char	*vm_path(const struct vm *);
 /* Its cgroup's directory, -1 if the host has none. */
 int		 vm_cgroup(const struct vm *);
+/* Since its start was asked for. */
+unsigned long long vm_age_ms(const struct vm *);
 void		*vm_driver_data(const struct vm *);
 void		 vm_set_driver_data(struct vm *, void *);
 

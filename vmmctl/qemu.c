@@ -82,6 +82,7 @@ read_report(struct qemu *q, struct fault *f)
 		return 0;
 	report_close(q);
 	q->executed = r == 0;
+	log_debug("vm executed id=%s ms=%llu", vm_id(q->vm), vm_age_ms(q->vm));
 	return r;
 }
 

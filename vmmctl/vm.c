@@ -73,6 +73,12 @@ vm_cgroup(const struct vm *vm)
 	return vm->cgroup;
 }
 
+unsigned long long
+vm_age_ms(const struct vm *vm)
+{
+	return boottime_now().ms - vm->since.ms;
+}
+
 void *
 vm_driver_data(const struct vm *vm)
 {
@@ -438,8 +444,8 @@ vm_channel(struct vm *vm, uint64_t request, int fd, const struct fault *f)
 		started.start_time = vm->start_time;
 		vm->state = VM_RUNNING;
 		vm->start_request = 0;
-		log_info("vm started id=%s pid=%d uid=%u", vm->id, vm->pid,
-		    vm->uid);
+		log_info("vm started id=%s pid=%d uid=%u ms=%llu", vm->id,
+		    vm->pid, vm->uid, vm_age_ms(vm));
 		(void)answer_vmm_start_vm_ok(vmm.parent, request, 0, &started,
 		    fd);
 	} else {

@@ -16,6 +16,7 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
+#include "clock.h"
 #include "driver.h"
 
 struct event;
@@ -35,6 +36,7 @@ struct vm {
 	gid_t			 gid;
 	enum vm_state		 state;
 	struct vm_spec		 spec;		/* until started */
+	struct boottime		 since;		/* the start was asked for */
 	uint64_t		 start_request;	/* 0: answered, or none */
 	TAILQ_HEAD(, destroy)	 destroys;	/* that wait for the release */
 	pid_t			 pid;		/* 0: no process (any more) */

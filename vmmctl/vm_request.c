@@ -130,6 +130,7 @@ vm_handle_start(struct msg *m)
 		goto fail;
 	}
 	vm->start_request = m->request;
+	vm->since = boottime_now();
 	vm->state = VM_PREPARING;
 	image_get_blank(b->disk_mib, got_blank, vm);
 	return;

@@ -32,6 +32,17 @@ has_pair(const struct qemu_args *a, const char *name, const char *value)
 	return 0;
 }
 
+static int
+has_text(const struct qemu_args *a, const char *text)
+{
+	unsigned int	 i;
+
+	for (i = 0; i < a->argc; i++)
+		if (strstr(a->argv[i], text) != NULL)
+			return 1;
+	return 0;
+}
+
 static void
 test_args(void)
 {
@@ -49,6 +60,8 @@ test_args(void)
 	ok(has_pair(&a, "-accel", "tcg,tb-size=128"), "args: TCG, bounded");
 	ok(has_pair(&a, "-device",
 	    "virtio-net-device,netdev=net,mac=02:53:0a:00:00:02"), "args: MAC");
+	ok(has_text(&a, "tsc_early_khz=2300000 "), "args: TSC rate");
+	ok(has_text(&a, "mitigations=off"), "args: TCG: no mitigations");
 	ok(has_pair(&a, "-netdev", "tap,id=net,fd=6"), "args: tap inherited");
 	ok(has_pair(&a, "-sandbox", "on,obsolete=deny,elevateprivileges=deny,"
 	    "spawn=deny,resourcecontrol=deny"), "args: QEMU's own filter");
@@ -56,6 +69,7 @@ test_args(void)
 	is_int(qemu_build_args(&a, "/usr/bin/q", "sb-x", &s, 1), 0,
 	    "args: KVM");
 	ok(has_pair(&a, "-accel", "kvm"), "args: KVM when asked for");
+	ok(!has_text(&a, "mitigations=off"), "args: KVM: mitigations stay");
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	ok(qemu_build_args(&a, longest, "sb-x", &s, 1) != 0,
