@@ -59,26 +59,30 @@ class Stub(msg.Peer):
             self.listener.close()
 
     def kill(self):
+        # First: the parent kills a child whose channel closes.
+        os.kill(self.pid, signal.SIGKILL)
         self.close()
         self.unlisten()
-        os.kill(self.pid, signal.SIGKILL)
 
 
 class Parent:
-    def __init__(self, *conf, state=None, seed=True):
+    def __init__(self, *conf, state=None, templates=("seed",), real=()):
         self.dir = tempfile.mkdtemp(prefix="sbp.", dir="/tmp")
         os.chmod(self.dir, 0o755)
         self.state = state or os.path.join(self.dir, "s")
         self.libexec = os.path.join(self.dir, "l")
         self.templates = os.path.join(self.dir, "t")
-        os.makedirs(os.path.join(self.templates, "seed"))
         os.mkdir(self.libexec)
-        if seed:
-            with open(os.path.join(self.templates, "seed",
+        for name in templates:
+            os.makedirs(os.path.join(self.templates, name))
+            with open(os.path.join(self.templates, name,
                                    "template.json"), "w") as f:
                 f.write("{}")
         for name in NAMES:
             path = os.path.join(self.libexec, name)
+            if name in real:
+                os.symlink(os.path.join(ROOT, BUILD, "libexec", name), path)
+                continue
             with open(path, "w") as f:
                 f.write(STUB)
             os.chmod(path, 0o755)
