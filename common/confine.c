@@ -133,6 +133,21 @@ set_limit(int which, uint64_t value, const char *name)
 		fatal("confine: %s", name);
 }
 
+/* As many as the caller's hard limit lets us have, should it be less. */
+static uint64_t
+descriptors_allowed(uint64_t wanted)
+{
+	struct rlimit	 rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_max < wanted) {
+		log_warnx("descriptors are limited to %llu, wanted %llu",
+		    (unsigned long long)rl.rlim_max,
+		    (unsigned long long)wanted);
+		return rl.rlim_max;
+	}
+	return wanted;
+}
+
 static void
 limit_resources(const struct confine *c)
 {
@@ -140,7 +155,8 @@ limit_resources(const struct confine *c)
 
 	set_limit(RLIMIT_CORE, 0, "RLIMIT_CORE");
 	if (c->nofile != 0)
-		set_limit(RLIMIT_NOFILE, c->nofile, "RLIMIT_NOFILE");
+		set_limit(RLIMIT_NOFILE, descriptors_allowed(c->nofile),
+		    "RLIMIT_NOFILE");
 	if (!c->no_files)
 		return;
 	set_limit(RLIMIT_NPROC, 0, "RLIMIT_NPROC");
