@@ -151,6 +151,7 @@
 #define VMM_UID_MIN		65536	/* below: people and services; we kill by uid */
 #define VMM_BLANKS_MAX		16	/* sizes of empty layers kept on disk */
 #define TEMPLATE_JSON_MAX	4096	/* bytes of template.json */
+#define VMM_PROBE_MS		5000	/* a VMM asked for its version */
 #define VM_START_MS		12000	/* start to working monitor, busy box */
 #define VM_MONITOR_GONE_MS	1000	/* monitor closed, VMM still there: kill */
 #define VM_RELEASE_MS		10000	/* kill to nothing left */

@@ -11,9 +11,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,31 +349,57 @@ driver_release(struct vm *vm)
 	vm_set_driver_data(vm, NULL);
 }
 
+/* The first line of `qemu --version`, or "" when it takes too long. */
+static void
+ask_version(char *line, size_t size)
+{
+	struct pollfd	 pfd;
+	ssize_t		 n = 0;
+	pid_t		 pid;
+	int		 p[2];
+
+	line[0] = '\0';
+	if (pipe2(p, O_CLOEXEC) == -1)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		if (dup2(p[1], STDOUT_FILENO) != -1)
+			(void)execl(vmm.cfg.qemu, vmm.cfg.qemu, "--version",
+			    (char *)NULL);
+		_exit(127);
+	}
+	(void)close(p[1]);
+	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	if (pid != -1 && poll(&pfd, 1, VMM_PROBE_MS) == 1)
+		n = read(p[0], line, size - 1);
+	(void)close(p[0]);
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (pid != -1) {
+		/* It has said what was asked, or never will. */
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+}
+
 static void
 driver_probe(char *version, size_t size)
 {
-	char	 command[SBX_PATH_MAX + 64], line[256];
+	char	 line[256];
 	char	*p;
-	FILE	*fp;
 
 	version[0] = '\0';
 	if (access(vmm.cfg.qemu, X_OK) == -1) {
 		log_warn("QEMU %s", vmm.cfg.qemu);
 		return;
 	}
-	(void)snprintf(command, sizeof(command), "exec '%s' --version",
-	    vmm.cfg.qemu);
-	fp = popen(command, "re");
-	if (fp == NULL)
-		return;
-	if (fgets(line, sizeof(line), fp) != NULL &&
-	    (p = strstr(line, "version ")) != NULL) {
-		p += strlen("version ");
-		p[strcspn(p, "\n")] = '\0';
-		(void)snprintf(version, size, "%s", p);
-	}
-	if (pclose(fp) != 0 || version[0] == '\0')
-		log_warnx("QEMU %s: --version fails", vmm.cfg.qemu);
+	ask_version(line, sizeof(line));
+	p = strstr(line, "version ");
+	if (p == NULL)
+		log_warnx("QEMU %s: --version says nothing that is known",
+		    vmm.cfg.qemu);
+	else
+		(void)snprintf(version, size, "%s", p + strlen("version "));
 }
 
 const struct vmm_driver	driver_qemu = {

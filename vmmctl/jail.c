@@ -18,7 +18,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "jail.h"
 
 #define FD_PARK		64	/* descriptors rest above it while renumbered */
@@ -160,6 +163,33 @@ set_limit(__rlimit_resource_t which, uint64_t value)
 	return setrlimit(which, &rl);
 }
 
+/*
+ * What no VMM needs once it runs, whatever filter it brings itself: above all
+ * namespaces, which would give a taken-over one all capabilities in its own.
+ */
+static const struct confine_call	jail_deny[] = {
+	CALL(unshare), CALL(setns), CALL(mount), CALL(umount2),
+	CALL(pivot_root), CALL(chroot), CALL(move_mount), CALL(open_tree),
+	CALL(fsopen), CALL(fsconfig), CALL(fsmount), CALL(fspick),
+	CALL(mount_setattr), CALL(mknod), CALL(mknodat), CALL(pidfd_getfd)
+};
+
+static int
+filter_calls(struct fault *f)
+{
+	const struct confine	 c = { .mode = CONFINE_DENY,
+				    .calls = jail_deny, .ncalls =
+				    sizeof(jail_deny) / sizeof(jail_deny[0]) };
+	struct sock_filter	 code[64];
+	struct sock_fprog	 prog = { .filter = code };
+
+	prog.len = (unsigned short)confine_filter(&c, code, 64);
+	if (prog.len == 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == -1)
+		return fault_errno(f, E_START_FAILED, "seccomp");
+	return 0;
+}
+
 static int
 drop_privileges(const struct jail_spec *s, struct fault *f)
 {
@@ -186,7 +216,7 @@ drop_privileges(const struct jail_spec *s, struct fault *f)
 		return fault_set(f, E_START_FAILED, "root could be regained");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		return fault_errno(f, E_START_FAILED, "no_new_privs");
-	return 0;
+	return filter_calls(f);
 }
 
 /*

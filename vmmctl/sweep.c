@@ -21,6 +21,7 @@ struct sweep {
 	uint64_t	 request;
 	unsigned int	 pending;	/* one more while still looking */
 	uint32_t	 removed;
+	uint8_t		*met;		/* a bit for each uid of the range */
 };
 
 static void
@@ -33,6 +34,7 @@ one_done(struct sweep *s)
 	b.removed = s->removed;
 	log_info("sweep removed=%u", s->removed);
 	(void)answer_vmm_sweep_ok(vmm.parent, s->request, 0, &b);
+	free(s->met);
 	free(s);
 }
 
@@ -64,10 +66,16 @@ static void
 sweep_process(pid_t pid, uid_t uid, void *arg)
 {
 	struct sweep	*s = arg;
+	uint32_t	 bit;
 
 	if (vm_known_uid(uid))
 		return;
 	log_info("sweep process pid=%d uid=%u", pid, uid);
+	/* One search for all that run under a uid. */
+	bit = uid - vmm.cfg.uid_first;
+	if ((s->met[bit / 8] & 1 << bit % 8) != 0)
+		return;
+	s->met[bit / 8] |= (uint8_t)(1 << bit % 8);
 	s->pending++;
 	if (reap_start("", uid, reaped, s) == -1)
 		s->pending--;
@@ -108,7 +116,7 @@ sweep_handle(struct msg *m)
 	struct sweep	*s;
 
 	s = calloc(1, sizeof(*s));
-	if (s == NULL)
+	if (s == NULL || (s->met = calloc(1, vmm.cfg.uid_count / 8 + 1)) == NULL)
 		fatalx("out of memory");
 	s->request = m->request;
 	s->pending = 1;

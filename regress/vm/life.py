@@ -57,8 +57,8 @@ def check_confined(t, pid, before):
         t.equal(s[cap], "0" * 16, "QEMU: %s is empty" % cap)
     t.equal((s["NoNewPrivs"], s["Seccomp"]), ("1", "2"),
             "QEMU: no_new_privs and a filter")
-    t.equal(int(s["Seccomp_filters"]) >= 2, True,
-            "QEMU: its own filter on top of vmm's deny list")
+    t.equal(int(s["Seccomp_filters"]) >= 3, True,
+            "QEMU: its own filter on top of the jail's and vmm's")
     t.equal(s["NSpid"].split()[-1], "1", "QEMU: PID 1 of its own namespace")
     ours, its = namespaces(os.getpid()), namespaces(pid)
     for n in ours:
