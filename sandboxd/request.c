@@ -353,31 +353,6 @@ request_attach(struct msg *m)
 }
 
 static void
-request_health(struct msg *m)
-{
-	struct m_parent_give_health	 h = { .uptime_ms =
-	    boottime_now().ms - sandboxd->started.ms };
-	const struct m_vmm_ready	*host = &sandboxd->host;
-	const struct sandbox		*sb;
-
-	TAILQ_FOREACH(sb, &sandboxd->ages, by_age) {
-		if (sb->probe)
-			continue;
-		h.creating += sb->state == STATE_CREATING;
-		h.running += sb->state == STATE_RUNNING;
-		h.deleting += sb->state == STATE_DELETING;
-		h.failed += sb->state == STATE_FAILED;
-	}
-	(void)strlcpy(h.driver, "qemu", sizeof(h.driver));
-	(void)strlcpy(h.accel, sandboxd->kvm ? "kvm" : "tcg", sizeof(h.accel));
-	(void)strlcpy(h.accel_reason, sandboxd->accel_reason,
-	    sizeof(h.accel_reason));
-	setup_host_notes(host, h.notes, sizeof(h.notes));
-	(void)answer_parent_give_health(proc_peer(PROC_FRONT), m->request, 0,
-	    &h);
-}
-
-static void
 request_guest_event(struct msg *m)
 {
 	const struct m_front_guest_lost_event	*l =
@@ -435,7 +410,7 @@ request_dispatch(struct ipeer *p, struct msg *m, void *arg)
 		    m->body.front_detach_stream.reason != 0);
 		break;
 	case M_FRONT_GET_HEALTH:
-		request_health(m);
+		health_answer(m->request);
 		break;
 	case M_FRONT_GUEST_READY_EVENT:
 	case M_FRONT_GUEST_LOST_EVENT:

@@ -229,7 +229,7 @@ daemon_init(void)
 		fatalx("out of memory");
 	load_ledger();
 	write_instance();
-	d->listener = setup_listener(&d->conf);
+	d->listener = api_socket_listen(&d->conf);
 	if (d->listener == -1)
 		fatalx("%s: cannot listen", d->conf.socket_path);
 }
@@ -242,7 +242,7 @@ daemon_run(void)
 	/* VMs whose vmm died become ours to reap. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == -1)
 		fatal("subreaper");
-	setup_confine();
+	parent_confine();
 	proc_start_all();
 	(void)event_base_dispatch(sandboxd->base);
 	(void)unlink(sandboxd->conf.socket_path);

@@ -189,9 +189,15 @@ void		 setup_child_ready(struct child *, struct msg *);
 void		 setup_child_gone(struct child *);
 void		 setup_dispatch_vmm(struct ipeer *, struct msg *, void *);
 void		 setup_dispatch_netd(struct ipeer *, struct msg *, void *);
-int		 setup_listener(const struct config *);
-void		 setup_confine(void);
-void		 setup_host_notes(const struct m_vmm_ready *, char *, size_t);
+
+/* api_socket.c: the listening socket, -1 after a warning */
+int		 api_socket_listen(const struct config *);
+
+/* parent_confine.c */
+void		 parent_confine(void);
+
+/* health.c */
+void		 health_answer(uint64_t request);
 
 /* request.c: everything that front asks */
 void		 request_dispatch(struct ipeer *, struct msg *, void *);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What each child is told at its start, what follows from its being ready or
- * gone, the API's listening socket, and the parent's own confinement.
+ * What each child is told at its start, and what follows from its being ready
+ * or gone.
  */
-#include <sys/capability.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +14,6 @@
 #include <bsd/string.h>
 #include <event2/event.h>
 
-#include "confine.h"
 #include "log.h"
 #include "sandboxd.h"
 
@@ -193,106 +189,4 @@ setup_dispatch_netd(struct ipeer *p, struct msg *m, void *arg)
 	if (m->type != M_NETD_READY)
 		fatalx("%s from netd is not handled", msg_name(m->type));
 	setup_child_ready(arg, m);
-}
-
-static int
-socket_in_use(const struct sockaddr_un *sun)
-{
-	int	 fd, r = -1, tries;
-
-	/* A front whose parent was just killed listens for a moment more. */
-	for (tries = 0; tries < 20; tries++) {
-		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd == -1)
-			return 0;
-		r = connect(fd, (const struct sockaddr *)sun, sizeof(*sun));
-		(void)close(fd);
-		if (r == -1)
-			return 0;
-		(void)usleep(100000);
-	}
-	return 1;
-}
-
-/*
- * Bound under another name with nobody's rights, then given its mode and group
- * and renamed into place: no client ever meets it half made.
- */
-int
-setup_listener(const struct config *c)
-{
-	struct sockaddr_un	 sun = { .sun_family = AF_UNIX };
-	char			 final[SUN_PATH_MAX + 1];
-	mode_t			 old;
-	int			 fd;
-
-	(void)strlcpy(final, c->socket_path, sizeof(final));
-	(void)strlcpy(sun.sun_path, final, sizeof(sun.sun_path));
-	if (socket_in_use(&sun)) {
-		log_warnx("%s: another daemon answers there", final);
-		return -1;
-	}
-	if (strlcat(sun.sun_path, "~", sizeof(sun.sun_path)) >=
-	    sizeof(sun.sun_path)) {
-		log_warnx("%s: path is too long by one byte", final);
-		return -1;
-	}
-	(void)unlink(sun.sun_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	old = umask(0777);
-	if (fd == -1 || bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == -1) {
-		log_warn("%s", sun.sun_path);
-		(void)umask(old);
-		if (fd != -1)
-			(void)close(fd);
-		return -1;
-	}
-	(void)umask(old);
-	if (chown(sun.sun_path, 0, c->socket_gid) == -1 ||
-	    chmod(sun.sun_path, (mode_t)c->socket_mode) == -1 ||
-	    listen(fd, 512) == -1 || rename(sun.sun_path, final) == -1) {
-		log_warn("%s", final);
-		(void)unlink(sun.sun_path);
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/*
- * Root, with what starting the three children and their children needs and a
- * list of calls that none of them may make.  Everything here is inherited: no
- * Landlock, no allow list (DESIGN 2).
- */
-void
-setup_confine(void)
-{
-	struct confine	 c = { .caps =
-	    CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
-	    CONFINE_CAP(CAP_FOWNER) | CONFINE_CAP(CAP_KILL) |
-	    CONFINE_CAP(CAP_SETGID) | CONFINE_CAP(CAP_SETUID) |
-	    CONFINE_CAP(CAP_SETPCAP) | CONFINE_CAP(CAP_NET_ADMIN) |
-	    CONFINE_CAP(CAP_SYS_CHROOT) | CONFINE_CAP(CAP_SYS_ADMIN) |
-	    CONFINE_CAP(CAP_MKNOD) | CONFINE_CAP(CAP_SYS_RESOURCE),
-	    .keep_bounding = 1, .mode = CONFINE_DENY,
-	    .calls = confine_deny_calls, .ncalls = confine_deny_ncalls };
-
-	confine_apply(&c);
-}
-
-/* What an operator should know about this host's limits, for /healthz. */
-void
-setup_host_notes(const struct m_vmm_ready *h, char *out, size_t size)
-{
-	out[0] = '\0';
-	if (!h->cgroup_tracking)
-		(void)strlcat(out, "no cgroup2 mount: VMs are tracked by pid\n",
-		    size);
-	if (!h->cgroup_memory || !h->cgroup_cpu || !h->cgroup_pids)
-		(void)snprintf(out + strlen(out), size - strlen(out),
-		    "no cgroup v2 limit on%s%s%s\n",
-		    h->cgroup_memory ? "" : " memory",
-		    h->cgroup_cpu ? "" : " cpu", h->cgroup_pids ? "" : " pids");
-	if (out[0] != '\0')
-		out[strlen(out) - 1] = '\0';
 }
