@@ -192,8 +192,8 @@ change_ids(const struct confine *c)
 }
 
 /*
- * A container or a VM may have been given less than root's full set: what is not
- * there to keep is not missed here, but where it is used.
+ * A container or a VM may have been given less than root's full set: what is
+ * not there to keep is not missed here, but where it is used.
  */
 static void
 keep_capabilities(const struct confine *c)

@@ -8,12 +8,13 @@
  * One byte stream carries everything, whatever brings it (a virtio-serial port
  * under QEMU, vsock under Firecracker).  All integers are little endian.
  *
- * Sync record: 16 bytes GP_MAGIC, 16 bytes nonce.  The host sends one whenever it
- * has connected; the guest looks for it in everything that it reads, also in the
- * middle of a frame, forgets the connection before, and answers with the same
- * record.  The host drops what it reads until the record with its nonce.
- * A host's frame never contains GP_MAGIC: no byte of it is GP_FRAME_MAGIC or 0, so
- * it cannot overlap a header, and free bytes (ARGS, DATA) are split inside it.
+ * Sync record: 16 bytes GP_MAGIC, 16 bytes nonce.  The host sends one whenever
+ * it has connected; the guest looks for it in everything that it reads, also in
+ * the middle of a frame, forgets the connection before, and answers with the
+ * same record.  The host drops what it reads until the record with its nonce.
+ * A host's frame never contains GP_MAGIC: no byte of it is GP_FRAME_MAGIC or 0,
+ * so it cannot overlap a header, and free bytes (ARGS, DATA) are split inside
+ * it.
  *
  * Frame header, 12 bytes:
  *	0	u8	GP_FRAME_MAGIC
@@ -25,8 +26,8 @@
  * Streams are opened by the host with ids that only grow in a connection.
  *
  * Credit: a DATA or ARGS frame costs its payload plus GP_FRAME_COST, in its own
- * direction of its own stream.  Each side starts with GP_WINDOW and gets more by
- * CREDIT frames; sending beyond it ends the connection.
+ * direction of its own stream.  Each side starts with GP_WINDOW and gets more
+ * by CREDIT frames; sending beyond it ends the connection.
  */
 #ifndef SBX_GPROTO_H
 #define SBX_GPROTO_H

@@ -140,6 +140,8 @@
 
 /* VMMs (vmm). */
 #define QMP_LINE_MAX		16384	/* bytes; our commands' answers are short */
+#define QMP_BURST_MAX		65536	/* bytes read of one monitor ... */
+#define QMP_BURST_MS		250	/* ... in this time; more has to wait */
 #define QMP_DEPTH_MAX		8	/* levels of JSON; a greeting has 4 */
 #define VMM_TB_MIB		128	/* QEMU's translated code, software emulation */
 #define VMM_OVERHEAD_MIB	96	/* QEMU itself, page tables, its disk cache */

@@ -3,8 +3,8 @@
  * Logging: one line for each event, UTC with milliseconds, process name first
  * (conventions: a fixed verb, then key=value).  Goes to stderr: with "<N>"
  * priorities when systemd reads it, with a time stamp else.  An inherited
- * stderr keeps working in a chrooted, filtered process, which syslog(3) does not.
- * errno is left as it was.
+ * stderr keeps working in a chrooted, filtered process, which syslog(3) does
+ * not. errno is left as it was.
  */
 #ifndef SBX_LOG_H
 #define SBX_LOG_H

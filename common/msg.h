@@ -4,8 +4,9 @@
  * from msg.def.  Pure functions, no I/O (imsg.h moves them).
  *
  * On the wire (little endian): type u16, flags u16, length u32 (header
- * included), request id u64, then the fields in order; a string or bytes field is
- * a u16 length and that many bytes.  One message is one SOCK_SEQPACKET datagram.
+ * included), request id u64, then the fields in order; a string or bytes field
+ * is a u16 length and that many bytes.  One message is one SOCK_SEQPACKET
+ * datagram.
  */
 #ifndef SBX_MSG_H
 #define SBX_MSG_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What is left over: everything on this host that carries an instance's tag,
- * uids or directory is looked up, and what no record of its ledger owns is told.
+ * uids or directory is looked up, and what no record of its ledger owns is
+ * told.
  */
 #include <sys/stat.h>
 

@@ -2,9 +2,9 @@
 /*
  * Does KVM work here?  There are hosts where /dev/kvm opens, small vCPU tests
  * pass and every real guest hangs, so only a boot of the real guest kernel that
- * answers within its deadline is believed.  That boot is a sandbox like any other,
- * without an owner; its verdict is remembered for this boot of the host, this
- * kernel image and this QEMU.
+ * answers within its deadline is believed.  That boot is a sandbox like any
+ * other, without an owner; its verdict is remembered for this boot of the host,
+ * this kernel image and this QEMU.
  */
 #include <sys/stat.h>
 

@@ -74,10 +74,10 @@ void	config_defaults(struct config *, const char *exe_dir);
 int	config_parse(struct config *, const char *path);
 /*
  * What no single line can tell: ranges that overlap, paths too long for their
- * sockets (SUN_PATH_MAX with "<state>/vm/<id>/monitor.sock"), default over maximum,
- * a uid range that meets passwd or subuid, too few slots.  Fills in what
- * follows from the rest (tag, uids, templates under state).  0, or -1 after
- * printing "file: message".
+ * sockets (SUN_PATH_MAX with "<state>/vm/<id>/monitor.sock"), default over
+ * maximum, a uid range that meets passwd or subuid, too few slots.  Fills in
+ * what follows from the rest (tag, uids, templates under state).  0, or -1
+ * after printing "file: message".
  */
 int	config_finish(struct config *, const char *path);
 /* Writes it so that config_parse() reads back the same (sandboxd -n -v). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Writing the ledger; the parent only.  A change is a line put into a buffer;
- * at the end of the loop's turn all lines go out with one write and one fdatasync,
- * and then those who wait for them go on.  The log is preallocated: a full disk
- * refuses new sandboxes, never the end of an old one.
+ * at the end of the loop's turn all lines go out with one write and one
+ * fdatasync, and then those who wait for them go on.  The log is preallocated:
+ * a full disk refuses new sandboxes, never the end of an old one.
  */
 #include <sys/stat.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Reading the ledger.  Used by the parent at its start and by sandboxctl
- * doctor.  The files are root's own, but may have been cut or damaged by a crash
- * or a full disk: nothing in them is believed that does not check.
+ * doctor.  The files are root's own, but may have been cut or damaged by a
+ * crash or a full disk: nothing in them is believed that does not check.
  */
 #include <sys/stat.h>
 

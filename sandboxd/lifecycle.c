@@ -242,8 +242,8 @@ life_connect_answer(struct msg *m, void *arg)
 }
 
 /*
- * A new front, or a VM found again by a new parent: the channel once more.  After
- * a death of vmm alone the one that front holds still works.
+ * A new front, or a VM found again by a new parent: the channel once more. 
+ * After a death of vmm alone the one that front holds still works.
  */
 void
 life_connect(struct sandbox *sb)

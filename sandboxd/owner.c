@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Owners.  Front hands up each client's socket; the kernel says who is at the
- * other end, and front gets a random handle for that owner.  A front that has been
- * taken over can speak only for owners whose clients it has really seen.
+ * other end, and front gets a random handle for that owner.  A front that has
+ * been taken over can speak only for owners whose clients it has really seen.
  */
 #include <sys/socket.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The child table: start, reap, restart, stop.  Each child is its own executable,
- * started by absolute path with one end of a socketpair as descriptor 3 and
- * nothing else but the standard three.
+ * The child table: start, reap, restart, stop.  Each child is its own
+ * executable, started by absolute path with one end of a socketpair as
+ * descriptor 3 and nothing else but the standard three.
  */
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -62,8 +62,8 @@ proc_exec(enum proc_id proc, int sock)
 		envp[n++] = env_journal;
 	}
 	/*
-	 * An empty network namespace: front's sockets came as descriptors.  Done
-	 * here because it needs the capability that front must not have.
+	 * An empty network namespace: front's sockets came as descriptors. 
+	 * Done here because it needs the capability that front must not have.
 	 */
 	if (proc == PROC_FRONT &&
 	    unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == -1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * After a start of the parent (the ledger has been loaded) or of vmm: what the
- * ledger knows is found again and goes on, what is half made is rolled back, and
- * what nobody knows is removed.  VMs are never restarted by this.
+ * ledger knows is found again and goes on, what is half made is rolled back,
+ * and what nobody knows is removed.  VMs are never restarted by this.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Giving back what a sandbox holds: VM, tap, slot, then the record.  Each step is
- * idempotent at its actuator and is retried until it has succeeded, so that a
- * delete never reports success too early; until then the slot stays taken.
+ * Giving back what a sandbox holds: VM, tap, slot, then the record.  Each step
+ * is idempotent at its actuator and is retried until it has succeeded, so that
+ * a delete never reports success too early; until then the slot stays taken.
  */
 #include <stdio.h>
 #include <string.h>

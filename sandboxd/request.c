@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Everything that front asks of the parent.  Front speaks for clients and is
- * not trusted: each request names an owner by a handle that the parent gave out,
- * and an owner sees and touches only its own sandboxes.
+ * not trusted: each request names an owner by a handle that the parent gave
+ * out, and an owner sees and touches only its own sandboxes.
  */
 #include <stdio.h>
 #include <string.h>

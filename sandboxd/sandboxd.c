@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The parent: options, configuration, lock, ledger, start of the children, and
- * the event loop.  Root.  Reads nothing from outside but its configuration and its
- * ledger.
+ * the event loop.  Root.  Reads nothing from outside but its configuration and
+ * its ledger.
  */
 #include <sys/file.h>
 #include <sys/prctl.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The parent's own types: the daemon's state, its children, its sandboxes.
- * Nothing of front, vmm or netd.  The parent owns the truth (configuration, ledger,
- * each sandbox's state) and reads nothing from outside but its configuration and
- * its ledger; what front sends is checked as if a client had sent it.
+ * Nothing of front, vmm or netd.  The parent owns the truth (configuration,
+ * ledger, each sandbox's state) and reads nothing from outside but its
+ * configuration and its ledger; what front sends is checked as if a client had
+ * sent it.
  */
 #ifndef SBX_SANDBOXD_H
 #define SBX_SANDBOXD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which clients' streams are attached to which sandbox.  The parent knows them so
- * that it can tell a client that vanished (on_disconnect applies) from a front
- * that died (clients get time to come back).
+ * Which clients' streams are attached to which sandbox.  The parent knows them
+ * so that it can tell a client that vanished (on_disconnect applies) from a
+ * front that died (clients get time to come back).
  */
 #include <stdlib.h>
 
