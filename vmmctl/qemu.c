@@ -51,6 +51,9 @@ monitor_close(struct qemu *q)
 	if (q->monitor_ev != NULL)
 		event_free(q->monitor_ev);
 	q->monitor_ev = NULL;
+	if (q->calm_ev != NULL)
+		event_free(q->calm_ev);
+	q->calm_ev = NULL;
 	if (q->monitor != -1)
 		(void)close(q->monitor);
 	q->monitor = -1;
@@ -215,6 +218,7 @@ monitor_read(struct qemu *q)
 		monitor_eof(q);
 		return -1;
 	}
+	q->burst += (size_t)n;
 	if (qmp_feed(&q->reader, buf, (size_t)n, on_message, q) != 0) {
 		monitor_lost(q, "QEMU's monitor speaks nonsense");
 		return -1;
@@ -222,12 +226,35 @@ monitor_read(struct qemu *q)
 	return 1;
 }
 
+/*
+ * Events may come without end (a guest whose disk fails causes one for each
+ * request): this VM's wait then, in QEMU's memory, and cost nobody else.
+ */
 static void
 on_monitor(evutil_socket_t fd, short what, void *arg)
 {
+	const struct timeval	 tv = { 0, QMP_BURST_MS * 1000 };
+	struct qemu		*q = arg;
+
 	(void)fd;
 	(void)what;
-	(void)monitor_read(arg);
+	if (monitor_read(q) == -1)
+		return;
+	if (!evtimer_pending(q->calm_ev, NULL))
+		(void)evtimer_add(q->calm_ev, &tv);
+	if (q->burst >= QMP_BURST_MAX)
+		(void)event_del(q->monitor_ev);
+}
+
+static void
+on_calm(evutil_socket_t fd, short what, void *arg)
+{
+	struct qemu	*q = arg;
+
+	(void)fd;
+	(void)what;
+	q->burst = 0;
+	(void)event_add(q->monitor_ev, NULL);
 }
 
 int
@@ -236,7 +263,8 @@ qemu_monitor_open(struct qemu *q, int fd, struct fault *f)
 	q->monitor = fd;
 	q->monitor_ev = event_new(vmm.base, fd, EV_READ | EV_PERSIST,
 	    on_monitor, q);
-	if (q->monitor_ev == NULL || event_add(q->monitor_ev, NULL) == -1)
+	q->calm_ev = evtimer_new(vmm.base, on_calm, q);
+	if (q->monitor_ev == NULL || q->calm_ev == NULL || event_add(q->monitor_ev, NULL) == -1)
 		return fault_set(f, E_HOST_MEMORY, "out of memory");
 	return 0;
 }

@@ -18,6 +18,8 @@ struct qemu {
 	int			 executed;
 	int			 monitor;
 	struct event		*monitor_ev;
+	struct event		*calm_ev;	/* not read until then */
+	size_t			 burst;		/* bytes read since */
 	struct event		*gone_ev;	/* monitor lost, QEMU not */
 	int			 greeted;
 	int			 up;

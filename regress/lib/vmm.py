@@ -24,6 +24,7 @@ import msg
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.path.realpath(os.environ.get("B") or os.path.join(ROOT, "build"))
 EXE = os.path.join(BUILD, "libexec", "vmm")
+SAN = os.environ.get("SAN") == "1" or BUILD.endswith("-san")
 RESERVED = 16                       # common/slot.h: uids of front and netd
 UIDS = RESERVED + 256
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
