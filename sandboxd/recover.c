@@ -122,6 +122,7 @@ recover_swept(struct msg *m, void *arg)
 		log_warnx("swept what no record owns: %u",
 		    m->body.vmm_sweep_ok.removed);
 	sandboxd->vmm_known = 1;
+	sandboxd->recovering = 0;
 	daemon_open_api();
 }
 
@@ -143,6 +144,7 @@ recover_vmm(void)
 {
 	struct sandbox	*sb, *next;
 
+	sandboxd->recovering = 1;
 	sandboxd->adopting = 1;		/* this loop itself */
 	TAILQ_FOREACH_SAFE(sb, &sandboxd->ages, by_age, next)
 		recover_one(sb);

@@ -155,6 +155,7 @@ struct sandboxd {
 	int			 stopping;
 	int			 api_open;
 	int			 vmm_known;	/* adoption and sweep are done */
+	int			 recovering;	/* ... and under way */
 	unsigned int		 adopting;	/* answers missing */
 	struct boottime		 started;
 	struct ledger		*ledger;

@@ -130,20 +130,17 @@ front_is_back(void)
 void
 setup_child_ready(struct child *c, struct msg *m)
 {
-	int	 first = !all_ready();
-
 	(void)evtimer_del(c->timer);
 	ipeer_set_running(c->peer);
 	c->ready = 1;
 	if (c->proc == PROC_VMM)
 		sandboxd->host = m->body.vmm_ready;
 	log_debug("child ready name=%s", proc_name(c->proc));
-	if (!all_ready() || !first)
-		return;
-	if (c->proc == PROC_VMM || !sandboxd->vmm_known)
-		recover_vmm();
+	/* Whatever else is on its way back: this one can serve. */
 	if (c->proc == PROC_FRONT && sandboxd->api_open)
 		front_is_back();
+	if (all_ready() && !sandboxd->vmm_known && !sandboxd->recovering)
+		recover_vmm();
 }
 
 void
@@ -152,7 +149,7 @@ setup_child_gone(struct child *c)
 	struct sandbox	*sb;
 
 	if (c->proc == PROC_VMM)
-		sandboxd->vmm_known = 0;
+		sandboxd->vmm_known = sandboxd->recovering = 0;
 	if (c->proc != PROC_FRONT)
 		return;
 	stream_front_died();

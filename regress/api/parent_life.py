@@ -297,6 +297,24 @@ def vmm_dies(p, owner, keep):
          "vmm dies: the adopted one runs")
 
 
+def all_children_die(p):
+    """In whatever order they come back, each goes on as soon as it can."""
+    for order in (("front", "netd", "vmm"), ("vmm", "netd", "front"),
+                  ("netd", "front", "vmm")):
+        for name in order:
+            p.stubs[name].kill()
+        p.accept_all()
+        for name in order:
+            p.say_ready(name)
+            if name == "front":
+                p.front.expect("PARENT_OPEN_API")
+        p.sweep()
+        owner = p.identify()
+        t.ok(eventually(lambda: p.front.wait_answer(p.ask_create(
+            owner, template="no"))["error"] == E["no_template"]),
+                "all children die, back as %s: served again" % (order,))
+
+
 def parent_dies(p):
     owner = p.identify()
     sb = p.create(owner, key="again")["id"]
@@ -415,6 +433,9 @@ def main():
         timeouts(p, owner)
         owner, keep = front_dies(p, owner)
         vmm_dies(p, owner, keep)
+    with Parent() as p:
+        p.ready()
+        all_children_die(p)
     with Parent() as p:
         p.ready()
         parent_dies(p)

@@ -260,6 +260,7 @@ def check_gone(t):
 
 
 def main():
+    tap.default_signals()
     t = tap.Tap()
     t.run(check_create)
     stalled = Stalled()

@@ -438,6 +438,7 @@ def check_tty(t):
 
 
 def main():
+    tap.default_signals()
     t = tap.Tap()
     t.run(check_statuses, check_spec, check_bytes, check_pipe_flags,
           check_slow, check_stuck_pongs, check_signals, check_run, check_tty)

@@ -6,7 +6,16 @@
     t.equal(got, want, "...")
     sys.exit(t.done())
 """
+import signal
 import traceback
+
+
+def default_signals():
+    """Programs that the test starts get the usual signals, also when the
+    suite itself runs in the background or under nohup(1)."""
+    for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(s) == signal.SIG_IGN:
+            signal.signal(s, signal.SIG_DFL)
 
 
 class Tap:
