@@ -193,11 +193,12 @@ create_option(struct create_spec *spec, int c)
 int
 cmd_create(int argc, char *argv[])
 {
-	struct create_spec	 spec = { .template = "seed",
-				    .on_disconnect = "keep" };
-	struct json_object	*o;
-	struct fault		 f;
-	int			 c;
+	/* Lives as long as the program: its lists are never freed. */
+	static struct create_spec	 spec = { .template = "seed",
+					    .on_disconnect = "keep" };
+	struct json_object		*o;
+	struct fault			 f;
+	int				 c;
 
 	while ((c = getopt_long(argc, argv, "e:" CTL_SHORT, create_options,
 	    NULL)) != -1)
