@@ -126,7 +126,7 @@ failed(const struct fault *f)
 int
 cmd_exec(int argc, char *argv[])
 {
-	struct line	 l;
+	static struct line	 l;	/* its lists are never freed */
 	struct fault	 f;
 	char		 id[SBX_ID_LEN + 1];
 	int		 status;
@@ -160,7 +160,7 @@ lifetime(const struct line *l)
 int
 cmd_run(int argc, char *argv[])
 {
-	struct line		 l;
+	static struct line	 l;	/* its lists are never freed */
 	struct json_object	*o;
 	struct fault		 f;
 	char			 id[SBX_ID_LEN + 1];
