@@ -2,8 +2,7 @@
 /*
  * QEMU's command line for a microVM that boots Debian's cloud kernel.  Runs in
  * vmm; every value has been checked before.  What the kernel's arguments cost
- * or give was measured under software emulation; see sandboxd(8), GUEST
- * KERNEL.
+ * or give was measured under software emulation; see sandboxd(8).
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -53,9 +52,9 @@ add_pair(struct qemu_args *a, const char *name, const char *value)
  * wakes up.)
  *
  * Of Debian's hardening only what costs is off: init_on_alloc (70 ms of a
- * boot), and, where an emulator runs the code, the guards against speculation.
- * They protect the guest's kernel from its own programs, nothing of the host.
- * The security modules stay: leaving them out saved nothing measurable.
+ * boot).  It protects the guest's kernel from its own programs, nothing of the
+ * host.  Leaving out security modules or mitigations of processor faults saved
+ * nothing of a boot, and 0.1 ms of 4.8 for each command: they stay.
  */
 static int
 add_kernel(struct qemu_args *a, int kvm, uint64_t tsc_khz)
@@ -66,7 +65,7 @@ add_kernel(struct qemu_args *a, int kvm, uint64_t tsc_khz)
 	    add(a, "quiet console=hvc0 8250.nr_uarts=0 tsc_early_khz=%" PRIu64
 	    " tsc=reliable cryptomgr.notests no_timer_check init_on_alloc=0"
 	    " audit=0 reboot=t panic=-1%s", tsc_khz,
-	    kvm ? "" : " noreplace-smp mitigations=off");
+	    kvm ? "" : " noreplace-smp");
 }
 
 static int

@@ -19,8 +19,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.path.join(ROOT, os.environ.get("B") or
     ("build-san" if os.environ.get("SAN") == "1" else "build"))
 CMDLINE = ("quiet tsc_early_khz=%d tsc=reliable 8250.nr_uarts=0 "
-    "cryptomgr.notests no_timer_check mitigations=off init_on_alloc=0 nokaslr "
-    "apparmor=0 lsm= audit=0 reboot=t panic=-1 console=hvc0 noreplace-smp")
+    "cryptomgr.notests no_timer_check init_on_alloc=0 audit=0 reboot=t "
+    "panic=-1 console=hvc0 noreplace-smp")
 
 
 def tsc_khz():

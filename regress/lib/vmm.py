@@ -145,7 +145,7 @@ class Vmm:
         self.tag = self.setup["tag"]
         try:
             self.run()
-        except msg.Error:
+        except (msg.Error, TimeoutError):
             # Refused: nothing was started, nothing has to be killed.
             self.child.close()
             self.child.kill()
