@@ -264,7 +264,8 @@ qemu_monitor_open(struct qemu *q, int fd, struct fault *f)
 	q->monitor_ev = event_new(vmm.base, fd, EV_READ | EV_PERSIST,
 	    on_monitor, q);
 	q->calm_ev = evtimer_new(vmm.base, on_calm, q);
-	if (q->monitor_ev == NULL || q->calm_ev == NULL || event_add(q->monitor_ev, NULL) == -1)
+	if (q->monitor_ev == NULL || q->calm_ev == NULL ||
+	    event_add(q->monitor_ev, NULL) == -1)
 		return fault_set(f, E_HOST_MEMORY, "out of memory");
 	return 0;
 }

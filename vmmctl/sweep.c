@@ -116,7 +116,9 @@ sweep_handle(struct msg *m)
 	struct sweep	*s;
 
 	s = calloc(1, sizeof(*s));
-	if (s == NULL || (s->met = calloc(1, vmm.cfg.uid_count / 8 + 1)) == NULL)
+	if (s != NULL)
+		s->met = calloc(1, vmm.cfg.uid_count / 8 + 1);
+	if (s == NULL || s->met == NULL)
 		fatalx("out of memory");
 	s->request = m->request;
 	s->pending = 1;

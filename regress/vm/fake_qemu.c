@@ -47,7 +47,8 @@ shake_hands(void)
 	fd = accept(MONITOR, NULL, NULL);
 	say(fd, "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n");
 	(void)!read(fd, buf, sizeof(buf));
-	say(fd, "{\"return\": {}}\r\n{\"return\": {\"status\": \"running\"}}\r\n");
+	say(fd, "{\"return\": {}}\r\n");
+	say(fd, "{\"return\": {\"status\": \"running\"}}\r\n");
 	return fd;
 }
 
