@@ -101,7 +101,7 @@ look(const struct instance *in, struct report *out, struct fault *f)
 }
 
 static void
-print_text(const struct report *r, const struct instance *in)
+print_text(const struct report *r, const struct instance *in, int others)
 {
 	static const char *const words[] = { "ok  ", "note", "BAD ", "LEFT" };
 	char			 line[700], safe[2048];
@@ -118,9 +118,10 @@ print_text(const struct report *r, const struct instance *in)
 	}
 	if (ctl.quiet)
 		return;
-	(void)snprintf(line, sizeof(line), "%s; %zu left over in %s\n",
+	(void)snprintf(line, sizeof(line), "%s; %zu left over in %s%s\n",
 	    count(r, LEVEL_BAD) == 0 ? "this host is ready" :
-	    "this host is not ready", count(r, LEVEL_LEFT), in->state_dir);
+	    "this host is not ready", count(r, LEVEL_LEFT), in->state_dir,
+	    others ? " and other instances" : "");
 	text_print(line);
 }
 
@@ -183,7 +184,7 @@ examine(const char *state, int all)
 	struct instance		 in;
 	struct report		 r = { 0 };
 	struct fault		 f;
-	int			 status;
+	int			 others, status;
 
 	if (geteuid() != 0) {
 		(void)fault_set(&f, CTL_ERROR, "only root can see what "
@@ -196,12 +197,13 @@ examine(const char *state, int all)
 		return ctl_fail(&f);
 	if (in.tag[0] != '\0' && look(&in, &r, &f) == -1)
 		return ctl_fail(&f);
-	if (state == NULL || all)
+	others = state == NULL || all;
+	if (others)
 		residue_others(&in, &r);
 	if (ctl.json)
 		print_json(&r, &in);
 	else
-		print_text(&r, &in);
+		print_text(&r, &in, others);
 	status = count(&r, LEVEL_BAD) + count(&r, LEVEL_LEFT) == 0 ? CTL_OK :
 	    CTL_ERROR;
 	report_free(&r);
@@ -227,7 +229,7 @@ cmd_doctor(int argc, char *argv[])
 		else
 			ctl_option(c);
 	if (argc != optind)
-		usage();
+		usage_error("takes no argument");
 	if (state != NULL && (state[0] != '/' || strlen(state) > SBX_PATH_MAX))
 		usage_error("-S: a state directory is an absolute path of at "
 		    "most %d bytes", SBX_PATH_MAX);

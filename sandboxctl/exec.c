@@ -106,7 +106,7 @@ parse_line(struct line *l, int argc, char *argv[], const struct option *opts)
 		usage_error("\"%.64s\": options go before \"%.64s\", and the "
 		    "command after --", argv[0], l->target);
 	if (argv[0] == NULL)
-		usage_error("no command");
+		usage_error("no command behind \"%.64s\"", l->target);
 	if (l->session.tty && !isatty(STDIN_FILENO))
 		usage_error("-t: stdin is no terminal");
 	l->session.argv = argv;

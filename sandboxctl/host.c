@@ -17,7 +17,7 @@ cmd_health(int argc, char *argv[])
 
 	ctl_options(argc, argv);
 	if (argc != optind)
-		usage();
+		usage_error("takes no argument");
 	if (api_call(&a, &f) == -1)
 		return ctl_fail(&f);
 	if (ctl.json)
@@ -40,7 +40,7 @@ cmd_version(int argc, char *argv[])
 
 	ctl_options(argc, argv);
 	if (argc != optind)
-		usage();
+		usage_error("takes no argument");
 	if (api_call(&a, &f) == -1 && !ctl.quiet)
 		say("version: %s", f.text);
 	daemon = api_text(a.answer, "version");

@@ -78,7 +78,7 @@ cmd_ls(int argc, char *argv[])
 
 	ctl_options(argc, argv);
 	if (argc != optind)
-		usage();
+		usage_error("takes no argument");
 	if (api_list(&list, &f) == -1)
 		return ctl_fail(&f);
 	if (ctl.json) {
@@ -105,7 +105,7 @@ cmd_show(int argc, char *argv[])
 
 	ctl_options(argc, argv);
 	if (argc - optind != 1)
-		usage();
+		usage_error("takes one id");
 	if (api_resolve(argv[optind], id, &f) == -1 ||
 	    api_show(id, &o, &f) == -1)
 		return ctl_fail(&f);
@@ -132,7 +132,7 @@ cmd_rm(int argc, char *argv[])
 
 	ctl_options(argc, argv);
 	if (argc == optind)
-		usage();
+		usage_error("no id");
 	json_put_array(&out);
 	for (i = optind; i < argc; i++) {
 		id[0] = '\0';
@@ -158,6 +158,21 @@ cmd_rm(int argc, char *argv[])
 }
 
 enum { OPT_STATE = OPT_FIRST, OPT_WAIT };
+
+static const char *
+wait_state(const char *text)
+{
+	static const char *const	 states[] = { "creating", "running",
+					    "deleting", "failed", "deleted",
+					    "gone" };
+	size_t				 i;
+
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(text, states[i]) == 0)
+			return states[i];
+	usage_error("--state: \"%.64s\" is none of creating, running, deleting, "
+	    "failed, deleted and gone", text);
+}
 
 /* 1: it is so; 0: not yet; -1: it never will be, or a fault. */
 static int
@@ -219,14 +234,14 @@ cmd_wait(int argc, char *argv[])
 
 	while ((c = getopt_long(argc, argv, CTL_SHORT, opts, NULL)) != -1)
 		if (c == OPT_STATE)
-			state = optarg;
+			state = wait_state(optarg);
 		else if (c == OPT_WAIT)
 			end = boottime_now().ms + 1000ULL * ctl_number(
 			    "--timeout", optarg, 0, SBX_TIMEOUT_MAX_S);
 		else
 			ctl_option(c);
 	if (argc - optind != 1)
-		usage();
+		usage_error("takes one id");
 	if (api_resolve(argv[optind], id, &f) == -1 ||
 	    wait_until(id, state, end, &f) == -1)
 		return ctl_fail(&f);

@@ -204,7 +204,7 @@ cmd_create(int argc, char *argv[])
 	    NULL)) != -1)
 		create_option(&spec, c);
 	if (argc - optind > 1)
-		usage();
+		usage_error("takes one template");
 	if (argc - optind == 1)
 		spec.template = argv[optind];
 	if (sandbox_create(&spec, 0, &o, &f) == -1)

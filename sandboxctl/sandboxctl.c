@@ -82,7 +82,8 @@ print_synopsis(FILE *out, const struct command *cmd)
 	const char	*s;
 	int		 indent;
 
-	indent = fprintf(out, "usage: sandboxctl %s ", cmd->name);
+	indent = fprintf(out, "usage: sandboxctl %s%s", cmd->name,
+	    cmd->synopsis[0] != '\0' ? " " : "");
 	for (s = cmd->synopsis; *s != '\0'; s++)
 		if (*s == '\n')
 			(void)fprintf(out, "\n%*s", indent, "");

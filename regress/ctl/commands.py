@@ -158,6 +158,9 @@ def check_wait(t):
         a = api.add()
         t.equal(api.ctl("wait", "--state", "running", a).returncode, 0,
                 "wait: it is in that state -> 0")
+        r = api.ctl("wait", "--state", "runing", a)
+        t.ok(r.returncode == 2 and b"runing" in r.stderr,
+             "wait: no such state -> named, 2", r)
         start = time.monotonic()
         r = api.ctl("wait", "--timeout", "1", a)
         took = time.monotonic() - start
