@@ -249,7 +249,7 @@ json_take_double(struct json_reader *r, const char *name, enum json_need need,
 	d = json_object_get_double(v);
 	if (!(d >= lo && d <= hi))
 		return json_refuse(r, name, E_OUT_OF_RANGE,
-		    "must be from %g to %g", lo, hi);
+		    "must be from %.10g to %.10g", lo, hi);
 	*out = d;
 	return 0;
 }
