@@ -160,8 +160,12 @@ on_refused(void *arg, enum gp_stage stage, uint32_t error)
 		what = "no resources in the sandbox";
 		break;
 	}
-	(void)snprintf(detail, sizeof(detail), "%s: %s", what,
-	    error < 4096 ? strerror((int)error) : "unknown error");
+	if (stage == GP_STAGE_USER && error == ENOENT)
+		(void)snprintf(detail, sizeof(detail), "there is no \"%s\"",
+		    what);
+	else
+		(void)snprintf(detail, sizeof(detail), "%s: %s", what,
+		    error < 4096 ? strerror((int)error) : "unknown error");
 	exec_fail(e, code, detail, code == E_CAPACITY ? 1 : 0);
 }
 
