@@ -1,4 +1,4 @@
-PARENT_SRCS	= sandboxd.c parent_confine.c api_socket.c proc.c setup.c \
+PARENT_SRCS	= sandboxd.c claim.c parent_confine.c api_socket.c proc.c setup.c \
 		  config.c conf_value.c ledger.c ledger_read.c record.c \
 		  table.c owner.c stream.c admit.c request.c health.c \
 		  lifecycle.c release.c recover.c accel.c

@@ -38,11 +38,16 @@ request_fail(uint64_t request, enum sbx_error error, const struct sandbox *sb,
 static uint64_t
 expires_ms(const struct sandbox *sb)
 {
-	uint64_t	 now = boottime_now().ms;
+	static uint64_t	 offset;
+	uint64_t	 now;
 
 	if (sb->deadline.ms == 0)
 		return 0;
-	return walltime_now().ms + sb->deadline.ms - now;
+	/* The same answer each time, unless somebody has set the clock. */
+	now = walltime_now().ms - boottime_now().ms;
+	if (now > offset + 1000 || offset > now + 1000)
+		offset = now;
+	return offset + sb->deadline.ms;
 }
 
 void

@@ -167,6 +167,18 @@ on_stop(evutil_socket_t sig, short what, void *arg)
 	(void)event_base_loopbreak(sandboxd->base);
 }
 
+/* Tells whoever started us in the background that we serve. */
+static void
+detach_done(void)
+{
+	if (sandboxd->starter == -1)
+		return;
+	if (write(sandboxd->starter, "", 1) == -1)
+		log_debug("nobody waits for our start");
+	(void)close(sandboxd->starter);
+	sandboxd->starter = -1;
+}
+
 /* Every child is ready, VMs are known, the accelerator is: serve. */
 void
 daemon_open_api(void)
@@ -180,6 +192,7 @@ daemon_open_api(void)
 		return;
 	sandboxd->api_open = 1;
 	(void)send_parent_open_api(proc_peer(PROC_FRONT), &m);
+	detach_done();
 	log_info("ready socket=%s driver=qemu accel=%s sandboxes=%u",
 	    sandboxd->conf.socket_path, sandboxd->kvm ? "kvm" : "tcg",
 	    sandboxd->count);
@@ -216,6 +229,7 @@ daemon_init(void)
 
 	make_dir(d->conf.state_dir, 0755);
 	take_lock();
+	claim_host(&d->conf);
 	RB_INIT(&d->sandboxes);
 	TAILQ_INIT(&d->ages);
 	TAILQ_INIT(&d->old_keys);
@@ -232,6 +246,33 @@ daemon_init(void)
 	d->listener = api_socket_listen(&d->conf);
 	if (d->listener == -1)
 		fatalx("%s: cannot listen", d->conf.socket_path);
+}
+
+/*
+ * Goes to the background; the caller's process ends when the API is open, with
+ * status 0, or when it never will be, with 1.
+ */
+static void
+detach(void)
+{
+	int	 pair[2];
+	char	 byte;
+	pid_t	 pid;
+
+	if (pipe2(pair, O_CLOEXEC) == -1)
+		fatal("pipe");
+	pid = fork();
+	if (pid == -1)
+		fatal("fork");
+	if (pid != 0) {
+		(void)close(pair[1]);
+		_exit(read(pair[0], &byte, 1) == 1 ? 0 : 1);
+	}
+	(void)close(pair[0]);
+	sandboxd->starter = pair[1];
+	(void)setsid();
+	if (chdir("/") == -1)
+		fatal("/");
 }
 
 static int
@@ -274,7 +315,8 @@ read_config(const char *path, int must_exist, int verbose, int check)
 int
 main(int argc, char *argv[])
 {
-	static struct sandboxd	 state = { .listener = -1, .lock = -1 };
+	static struct sandboxd	 state = { .listener = -1, .lock = -1,
+				    .starter = -1 };
 	const char		*path = DEFAULT_CONFIG;
 	int			 c, check = 0, foreground = 0, verbose = 0;
 	int			 named = 0;
@@ -312,7 +354,7 @@ main(int argc, char *argv[])
 	}
 	if (geteuid() != 0)
 		fatalx("must be started by root");
-	if (!foreground && daemon(1, 1) == -1)
-		fatal("daemon");
+	if (!foreground)
+		detach();
 	return daemon_run();
 }

@@ -152,6 +152,7 @@ struct sandboxd {
 	struct child		 children[PROC_COUNT];	/* [PROC_PARENT] unused */
 	int			 listener;
 	int			 lock;
+	int			 starter;	/* who waits for us, -1 */
 	int			 stopping;
 	int			 api_open;
 	int			 vmm_known;	/* adoption and sweep are done */
@@ -194,6 +195,9 @@ void		 setup_dispatch_netd(struct ipeer *, struct msg *, void *);
 
 /* api_socket.c: the listening socket, -1 after a warning */
 int		 api_socket_listen(const struct config *);
+
+/* claim.c: tag, uids and addresses are ours alone, or fatal() */
+void		 claim_host(const struct config *);
 
 /* parent_confine.c */
 void		 parent_confine(void);

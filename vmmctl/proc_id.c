@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "proc_id.h"
 
 static int
@@ -82,6 +83,35 @@ proc_uid(pid_t pid)
 	if (p == NULL)
 		return (uid_t)-1;
 	return (uid_t)strtoul(p + 6, NULL, 10);
+}
+
+int
+proc_parse_foreign(const char *text, const char *tag)
+{
+	const char	*line, *end, *p;
+
+	/* The line of the unified hierarchy. */
+	line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+	if (line == NULL)
+		return 0;
+	end = strchr(line + 1, '\n');
+	for (p = line; (p = strstr(p, "/sandboxd-")) != NULL &&
+	    (end == NULL || p < end); p++) {
+		p += strlen("/sandboxd-");
+		if (strlen(p) > SBX_TAG_LEN && p[SBX_TAG_LEN] == '/')
+			return strncmp(p, tag, SBX_TAG_LEN) != 0;
+	}
+	return 0;
+}
+
+int
+proc_is_foreign(pid_t pid, const char *tag)
+{
+	char	 buf[4096];
+
+	if (read_proc(pid, "cgroup", buf, sizeof(buf)) == -1)
+		return 0;
+	return proc_parse_foreign(buf, tag);
 }
 
 int

@@ -63,7 +63,9 @@ reap_each_process(void (*cb)(pid_t, uid_t, void *), void *arg)
 			continue;
 		pid = (pid_t)strtol(e->d_name, NULL, 10);
 		uid = proc_uid(pid);
-		if (uid != (uid_t)-1 && is_slot_uid(uid))
+		/* The range may once have been another instance's. */
+		if (uid != (uid_t)-1 && is_slot_uid(uid) &&
+		    !proc_is_foreign(pid, vmm.cfg.tag))
 			cb(pid, uid, arg);
 	}
 	(void)closedir(d);

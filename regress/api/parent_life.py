@@ -59,8 +59,8 @@ def good_life(p, owner):
          (m["slot"], m["uid"], m["uid"], 128), "vm: same slot, default size")
     c = p.channel()
     t.equal((c["address"], c["gateway"], c["hostname"], c["prefix"]),
-         ("10.199.0.%d" % (4 * m["slot"] + 2),
-          "10.199.0.%d" % (4 * m["slot"] + 1), "web", 30),
+         ("%s.%d" % (p.net, 4 * m["slot"] + 2),
+          "%s.%d" % (p.net, 4 * m["slot"] + 1), "web", 30),
          "channel: the guest's network is the slot's")
     p.guest_ready(c)
     a = p.front.wait_answer(request)

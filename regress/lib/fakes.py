@@ -12,6 +12,7 @@ and lives on until the test ends it, so that the parent sees a real process:
 import array
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -90,14 +91,17 @@ class Parent:
         self.listener.bind(os.path.join(self.libexec, "control"))
         self.listener.listen(8)
         self.conf = os.path.join(self.dir, "conf")
-        self.uid_first = 1999000000
+        # A place of its own: two daemons may not have the same.
+        n = secrets.randbelow(1024)
+        self.uid_first = 1999000000 + 256 * n
+        self.net = "10.%d.%d" % (128 + n // 16, n % 16 * 16)
         lines = ['state "%s"' % self.state,
                  'socket "%s/api.sock"' % self.dir,
                  'libexec "%s"' % self.libexec,
                  'templates "%s"' % self.templates,
                  'verdict "%s/verdict"' % self.dir,
                  "uids %d count 256" % self.uid_first,
-                 "pool 10.199.0.0/20"]
+                 "pool %s.0/20" % self.net]
         if not any(c.startswith("accel") for c in conf):
             lines.append("accel tcg")
         with open(self.conf, "w") as f:
