@@ -116,6 +116,15 @@ test_proc(void)
 	    "stat: name with brackets");
 	is_int(proc_parse_start_time("7 (a) S 1"), 0, "stat: cut short");
 	is_int(proc_parse_start_time("7 a S"), 0, "stat: no name");
+	is_int(proc_parse_foreign("4:pids:/sandboxd-aaaa/x\n"
+	    "0::/sandboxd-bbbb/sb-1\n", "bbbb"), 0, "cgroup: our own");
+	is_int(proc_parse_foreign("4:pids:/\n0::/a/sandboxd-bbbb/sb-1\n",
+	    "cccc"), 1, "cgroup: another instance's");
+	is_int(proc_parse_foreign("0::/system.slice/sandboxd-x.service\n",
+	    "cccc"), 0, "cgroup: a service that is called so is none");
+	is_int(proc_parse_foreign("0::/\n", "cccc"), 0, "cgroup: the root");
+	is_int(proc_parse_foreign("4:pids:/sandboxd-aaaa/x\n", "cccc"), 0,
+	    "cgroup: none of version 2");
 	ok(proc_start_time(getpid()) > 0, "stat: of a live process");
 	is_int(proc_start_time(0x7fffffff), 0, "stat: of none");
 	is_int(proc_uid(getpid()), getuid(), "status: our own uid");
