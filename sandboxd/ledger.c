@@ -20,12 +20,14 @@
 #include <event2/event.h>
 #include <json-c/json.h>
 
+#include "clock.h"
 #include "ledger.h"
 #include "log.h"
 
 #define LOG_BYTES	(4LL << 20)	/* preallocated */
 #define LOG_RESERVE	(1LL << 20)	/* for marks and drops only */
 #define LOG_COMPACT	(2LL << 20)	/* used: time to rewrite state.json */
+#define COMPACT_AGAIN_MS 1000		/* after one that failed */
 
 struct after {
 	TAILQ_ENTRY(after)	 entry;
@@ -46,6 +48,7 @@ struct ledger {
 	ledger_dump_cb		 dump;
 	void			*dump_arg;
 	int			 failed;	/* the last write did */
+	struct boottime		 compact_after;	/* it failed: not before, 0 */
 	unsigned long		 turn;		/* flushes so far */
 	TAILQ_HEAD(afters, after) afters;
 };
@@ -70,13 +73,46 @@ open_log(struct ledger *l, const char *name, int create)
 	return fd;
 }
 
-/* Zeros behind the last whole line: a torn one must not come back to life. */
+static int
+write_at(int fd, const char *p, size_t len, long long offset)
+{
+	ssize_t	 n;
+
+	while (len > 0) {
+		n = pwrite(fd, p, len, offset);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		p += n;
+		len -= (size_t)n;
+		offset += n;
+	}
+	return 0;
+}
+
+/*
+ * Zeros behind the last whole line: a torn one must not come back to life.
+ * Written, not cut off: on a full disk what is given back is lost.
+ */
 static int
 clear_tail(struct ledger *l)
 {
-	if (ftruncate(l->log, l->pos.offset) == -1)
+	static const char	 zeros[65536];
+	long long		 at = l->pos.offset, left;
+	struct stat		 st;
+
+	if (fstat(l->log, &st) == -1)
 		return -1;
-	errno = posix_fallocate(l->log, 0, LOG_BYTES);
+	for (; at < st.st_size; at += left) {
+		left = st.st_size - at;
+		if (left > (long long)sizeof(zeros))
+			left = sizeof(zeros);
+		if (write_at(l->log, zeros, (size_t)left, at) == -1)
+			return -1;
+	}
+	errno = st.st_size < LOG_BYTES ?
+	    posix_fallocate(l->log, 0, LOG_BYTES) : 0;
 	return errno != 0 ? -1 : fsync(l->log);
 }
 
@@ -243,24 +279,6 @@ ledger_forget(struct ledger *l, void *arg)
 		}
 }
 
-static int
-write_at(int fd, const char *p, size_t len, long long offset)
-{
-	ssize_t	 n;
-
-	while (len > 0) {
-		n = pwrite(fd, p, len, offset);
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		p += n;
-		len -= (size_t)n;
-		offset += n;
-	}
-	return 0;
-}
-
 /* After a failed write the lines stay in the buffer and are tried again. */
 int
 ledger_flush(struct ledger *l)
@@ -297,7 +315,9 @@ ledger_on_flush(evutil_socket_t fd, short what, void *arg)
 		a->cb(ok, a->arg);
 		free(a);
 	}
-	if (ok && l->pos.offset > LOG_COMPACT)
+	/* On a full disk it would fail after every change. */
+	if (ok && l->pos.offset > LOG_COMPACT &&
+	    boottime_now().ms >= l->compact_after.ms)
 		(void)ledger_compact(l);
 }
 
@@ -372,7 +392,9 @@ ledger_compact(struct ledger *l)
 		r = replace_state(l, text, len);
 	free(text);
 	if (r == -1) {
-		log_warn("ledger: compaction to %s", name);
+		if (l->compact_after.ms == 0)
+			log_warn("ledger: compaction to %s", name);
+		l->compact_after.ms = boottime_now().ms + COMPACT_AGAIN_MS;
 		if (fd != -1) {
 			(void)close(fd);
 			(void)unlinkat(l->dir, name, 0);
@@ -386,6 +408,7 @@ ledger_compact(struct ledger *l)
 	l->log = fd;
 	l->number++;
 	l->pos.offset = 0;
+	l->compact_after.ms = 0;
 	(void)snprintf(l->pos.log, sizeof(l->pos.log), "%s", name);
 	return 0;
 }

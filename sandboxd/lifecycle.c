@@ -201,6 +201,7 @@ life_vm_answer(struct msg *m, void *arg)
 	if (m != NULL && m->type == M_VMM_START_VM_OK) {
 		sb->pid = m->body.vmm_start_vm_ok.pid;
 		sb->start_time = m->body.vmm_start_vm_ok.start_time;
+		sb->vmm_has = 1;
 		(void)record_mark(sb);
 	}
 	if (sb->to_delete) {
@@ -251,8 +252,9 @@ life_connect(struct sandbox *sb)
 	struct m_parent_connect_vm	 m = { .generation = sb->generation };
 	struct ipeer			*vmm = proc_peer(PROC_VMM);
 
-	if (vmm == NULL || sb->in_flight || sb->to_delete || sb->releasing ||
-	    sb->has_channel || !sandboxd->api_open ||
+	/* Not before vmm has adopted it: it would say that there is no such VM. */
+	if (vmm == NULL || !sb->vmm_has || sb->in_flight || sb->to_delete ||
+	    sb->releasing || sb->has_channel || !sandboxd->api_open ||
 	    proc_peer(PROC_FRONT) == NULL)
 		return;
 	if (sb->state != STATE_RUNNING &&
@@ -452,6 +454,9 @@ life_check_times(struct sandbox *sb, uint64_t now)
 		/* Front says so itself; this is for a front that does not. */
 		life_fail(sb, CAUSE_BOOT_TIMEOUT, E_GUEST_TIMEOUT,
 		    "the guest agent did not answer in time");
+	else
+		/* For what had no answer; else it has its channel already. */
+		life_connect(sb);
 }
 
 void

@@ -123,7 +123,7 @@ entry_name(const struct sandbox *sb, char *out, size_t len)
 }
 
 int
-record_put(const struct sandbox *sb)
+record_put(struct sandbox *sb)
 {
 	struct json_object	*o;
 	char			 name[64];
@@ -137,6 +137,7 @@ record_put(const struct sandbox *sb)
 	entry_name(sb, name, sizeof(name));
 	r = ledger_put(sandboxd->ledger, name, o);
 	json_object_put(o);
+	sb->recorded = r == 0;
 	return r;
 }
 
@@ -147,7 +148,8 @@ record_mark(const struct sandbox *sb)
 	char			 name[64];
 	int			 r;
 
-	if (sb->probe)
+	/* A change of what the ledger does not hold could not be read back. */
+	if (!sb->recorded)
 		return 0;
 	o = json_object_new_object();
 	if (o == NULL)
@@ -189,7 +191,7 @@ record_drop(const struct sandbox *sb)
 	struct old_key		*k;
 	char			 name[256];
 
-	if (sb->probe)
+	if (!sb->recorded)
 		return 0;
 	k = sb->key[0] != '\0' ? table_find_old_key(sb->owner, sb->key) : NULL;
 	if (k != NULL && (o = key_json(k)) != NULL) {
@@ -203,21 +205,44 @@ record_drop(const struct sandbox *sb)
 	return ledger_drop(sandboxd->ledger, name);
 }
 
+static struct json_object *
+host_json(void)
+{
+	struct json_object	*host;
+
+	host = json_object_new_object();
+	if (host == NULL)
+		return NULL;
+	add_str(host, "boot_id", record_boot_id());
+	add_u64(host, "generation", sandboxd->generation);
+	return host;
+}
+
+int
+record_mark_host(void)
+{
+	struct json_object	*host;
+	int			 r;
+
+	host = host_json();
+	if (host == NULL)
+		return -1;
+	r = ledger_mark(sandboxd->ledger, "host", host);
+	json_object_put(host);
+	return r;
+}
+
 void
 record_dump(struct json_object *entries, void *arg)
 {
-	struct json_object	*host;
 	struct sandbox		*sb;
 	struct old_key		*k;
 	char			 name[256];
 
 	(void)arg;
-	host = json_object_new_object();
-	add_str(host, "boot_id", record_boot_id());
-	add_u64(host, "generation", sandboxd->generation);
-	json_object_object_add(entries, "host", host);
+	json_object_object_add(entries, "host", host_json());
 	TAILQ_FOREACH(sb, &sandboxd->ages, by_age) {
-		if (sb->probe)
+		if (!sb->recorded)
 			continue;
 		entry_name(sb, name, sizeof(name));
 		json_object_object_add(entries, name, to_json(sb));
@@ -353,6 +378,7 @@ load_sandbox(const char *id, struct json_object *o)
 	if (sb == NULL)
 		return -1;
 	(void)strcpy(sb->id, id);
+	sb->recorded = 1;
 	get_record(&r, sb);
 	if (r.bad || (!sb->released && slot_take_this(sb->slot) == -1)) {
 		free(sb);

@@ -10,10 +10,12 @@ struct sandbox;
 struct old_key;
 
 /* Writes the whole record, or only what a state change touches. 0 or -1. */
-int	record_put(const struct sandbox *);
+int	record_put(struct sandbox *);
 int	record_mark(const struct sandbox *);
 /* The end of a record; its key, if any, is retired in the same flush. */
 int	record_drop(const struct sandbox *);
+/* This boot of the host is the ledger's from now on. */
+int	record_mark_host(void);
 /* All records, for the ledger's compaction. */
 void	record_dump(struct json_object *, void *);
 /*

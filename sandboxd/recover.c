@@ -14,6 +14,7 @@
 #include "slot.h"
 
 static void	recover_count_down(void);
+static void	recover_one(struct sandbox *);
 
 /* The ledger as it was loaded, before any child runs. */
 void
@@ -42,6 +43,7 @@ recover_answer(struct msg *m, void *arg)
 	sb->in_flight = 0;
 	if (m != NULL && m->type == M_VMM_ADOPT_VM_OK) {
 		log_info("sandbox adopted id=%s pid=%u", sb->id, sb->pid);
+		sb->vmm_has = 1;
 		if (sb->to_delete)
 			release_start(sb);
 		else
@@ -52,8 +54,11 @@ recover_answer(struct msg *m, void *arg)
 		else
 			life_fail(sb, CAUSE_VMM_GONE, E_GONE,
 			    m->body.vmm_fail.detail);
+	} else if (proc_peer(PROC_VMM) != NULL) {
+		/* Slow, not dead; it was asked before the sweep and is again. */
+		recover_one(sb);
 	}
-	/* No answer: vmm died again, and will be asked again. */
+	/* A vmm that died again will be asked again. */
 	recover_count_down();
 }
 
@@ -116,8 +121,11 @@ static void
 recover_swept(struct msg *m, void *arg)
 {
 	(void)arg;
-	if (m == NULL)
+	if (m == NULL) {
+		/* With a vmm that lives nothing can begin before this. */
+		recover_count_down();
 		return;
+	}
 	if (m->body.vmm_sweep_ok.removed != 0)
 		log_warnx("swept what no record owns: %u",
 		    m->body.vmm_sweep_ok.removed);

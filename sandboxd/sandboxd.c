@@ -77,20 +77,28 @@ write_instance(void)
 	char			 path[SBX_PATH_MAX + 32];
 	char			 final[SBX_PATH_MAX + 32], pool[16];
 	FILE			*f;
+	int			 r;
 
 	(void)snprintf(path, sizeof(path), "%s/instance.json.new",
 	    c->state_dir);
 	(void)snprintf(final, sizeof(final), "%s/instance.json", c->state_dir);
 	slot_format_address(c->pool, pool);
 	f = fopen(path, "we");
-	if (f == NULL)
-		fatal("%s", path);
-	(void)fprintf(f, "{\"tag\":\"%s\",\"pid\":%d,\"uid_first\":%u,"
-	    "\"uid_count\":%u,\"socket\":\"%s\",\"pool\":\"%s/%u\"}\n", c->tag,
-	    (int)getpid(), c->uid_first, c->uid_count, c->socket_path, pool,
-	    c->pool_prefix);
-	if (fclose(f) == EOF || rename(path, final) == -1)
+	if (f != NULL)
+		(void)fprintf(f, "{\"tag\":\"%s\",\"pid\":%d,\"uid_first\":%u,"
+		    "\"uid_count\":%u,\"socket\":\"%s\",\"pool\":\"%s/%u\"}\n",
+		    c->tag, (int)getpid(), c->uid_first, c->uid_count,
+		    c->socket_path, pool, c->pool_prefix);
+	r = f != NULL ? fclose(f) : -1;
+	if (r == 0)
+		r = rename(path, final);
+	if (r != 0 && (errno != ENOSPC || access(final, F_OK) == -1))
 		fatal("%s", final);
+	if (r != 0) {
+		/* The last start's, nearly the same; the disk has no room. */
+		log_warn("%s stays as it was", final);
+		(void)unlink(path);
+	}
 }
 
 /* One daemon for a state directory; the file names the one that holds it. */
@@ -112,8 +120,9 @@ take_lock(void)
 		    sandboxd->conf.state_dir, pid);
 	}
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(sandboxd->lock, 0) == -1 ||
-	    pwrite(sandboxd->lock, pid, strlen(pid), 0) == -1)
+	/* Written over, then cut: a full disk gives no block back. */
+	n = pwrite(sandboxd->lock, pid, strlen(pid), 0);
+	if (n == -1 || ftruncate(sandboxd->lock, n) == -1)
 		fatal("%s", path);
 }
 
@@ -134,9 +143,16 @@ load_ledger(void)
 	recover_loaded();
 	sandboxd->ledger = ledger_open(dir, &pos, sandboxd->base, record_dump,
 	    NULL, err, sizeof(err));
-	/* The boot id on disk has to be this boot's from now on. */
-	if (sandboxd->ledger == NULL || ledger_compact(sandboxd->ledger) == -1)
+	if (sandboxd->ledger == NULL)
 		fatalx("ledger in %s cannot be written: %s", dir, err);
+	/*
+	 * The boot id on disk has to be this boot's from now on.  A full disk
+	 * has no room for a new file, the log has: what runs can be deleted.
+	 */
+	if (ledger_compact(sandboxd->ledger) == -1 &&
+	    (record_mark_host() == -1 || ledger_flush(sandboxd->ledger) == -1))
+		fatalx("ledger in %s cannot be written, neither a new file nor "
+		    "its log: make room there", dir);
 }
 
 static void

@@ -92,7 +92,9 @@ struct sandbox {
 	int			 to_delete;	/* as soon as nothing is in flight */
 	int			 kvm;
 	int			 probe;		/* accel auto's own VM */
+	int			 vmm_has;	/* this vmm knows its VM */
 	int			 has_channel;	/* this front was given one */
+	int			 recorded;	/* the ledger knows it */
 	int			 tun;		/* parent's copy, -1 */
 	struct boottime		 began;
 	struct boottime		 purge;		/* a failed record's end, 0: none */

@@ -148,8 +148,11 @@ setup_child_gone(struct child *c)
 {
 	struct sandbox	*sb;
 
-	if (c->proc == PROC_VMM)
+	if (c->proc == PROC_VMM) {
 		sandboxd->vmm_known = sandboxd->recovering = 0;
+		TAILQ_FOREACH(sb, &sandboxd->ages, by_age)
+			sb->vmm_has = 0;
+	}
 	if (c->proc != PROC_FRONT)
 		return;
 	stream_front_died();
