@@ -82,6 +82,7 @@ bench: all
 
 soak: all
 	regress/with-daemon regress/harness 100
+	regress/fault/chaos.py 900
 
 clean:
 	rm -rf build build-san
