@@ -46,8 +46,11 @@ reset_process(void)
 {
 	struct rlimit	 files = { FILES_SOFT, FILES_HARD };
 	sigset_t	 none;
+	int		 sig;
 
-	(void)signal(SIGPIPE, SIG_DFL);
+	/* Nothing that is ignored in us, or was in what started us. */
+	for (sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)umask(022);
