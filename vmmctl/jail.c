@@ -194,18 +194,12 @@ static int
 drop_privileges(const struct jail_spec *s, struct fault *f)
 {
 	cap_value_t	 cap, last = cap_max_bits() - 1;
-	struct rlimit	 files;
 
-	/* A container may allow less, and not let us raise it. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == -1)
-		return fault_errno(f, E_START_FAILED, "RLIMIT_NOFILE");
-	if (files.rlim_max > s->max_fds)
-		files.rlim_max = s->max_fds;
 	if (set_limit(RLIMIT_CORE, 0) == -1 ||
 	    set_limit(RLIMIT_FSIZE, s->max_file) == -1 ||
 	    set_limit(RLIMIT_NPROC, s->max_procs) == -1 ||
 	    set_limit(RLIMIT_MSGQUEUE, 0) == -1 ||
-	    set_limit(RLIMIT_NOFILE, files.rlim_max) == -1)
+	    set_limit(RLIMIT_NOFILE, s->max_fds) == -1)
 		return fault_errno(f, E_START_FAILED, "resource limits");
 	for (cap = 0; cap <= last; cap++)
 		if (cap_drop_bound(cap) == -1)
@@ -233,18 +227,12 @@ static int
 place_fds(struct jail_spec *s, int *err_pipe, struct fault *f)
 {
 	unsigned int	 i, top = 3;
-	int		 null, high;
+	int		 null;
 
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null == -1)
 		return fault_errno(f, E_START_FAILED, "/dev/null");
-	/* What reports stays as it is until there is another. */
-	high = fcntl(*err_pipe, F_DUPFD_CLOEXEC, FD_PARK);
-	if (high == -1)
-		return fault_set(f, E_START_FAILED, "no descriptor above %d: "
-		    "the daemon's limit of open files is too low (ulimit -n, "
-		    "LimitNOFILE)", FD_PARK);
-	*err_pipe = high;
+	*err_pipe = fcntl(*err_pipe, F_DUPFD_CLOEXEC, FD_PARK);
 	s->err_fd = fcntl(s->err_fd, F_DUPFD_CLOEXEC, FD_PARK);
 	for (i = 0; i < s->nfds; i++) {
 		s->fds[i].fd = fcntl(s->fds[i].fd, F_DUPFD_CLOEXEC, FD_PARK);
