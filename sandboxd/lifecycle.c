@@ -89,9 +89,8 @@ life_start_tap(struct sandbox *sb)
 	sb->tun = open(TUN_DEVICE, O_RDWR | O_CLOEXEC);
 	copy = sb->tun != -1 ? fcntl(sb->tun, F_DUPFD_CLOEXEC, 3) : -1;
 	if (copy == -1) {
-		(void)snprintf(why, sizeof(why), "%s: %s%s", TUN_DEVICE,
-		    strerror(errno), errno == ENOENT || errno == ENODEV ?
-		    "; load the module: modprobe tun" : "");
+		(void)snprintf(why, sizeof(why), "%s: %s", TUN_DEVICE,
+		    strerror(errno));
 		life_fail(sb, CAUSE_NONE, E_NETWORK, why);
 		return;
 	}

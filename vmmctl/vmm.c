@@ -109,15 +109,6 @@ confine(void)
 	confine_apply(&c);
 }
 
-/* Said at once, not by the first create that fails; it may come later. */
-static void
-warn_if_absent(const char *what, const char *path)
-{
-	if (access(path, R_OK) == -1)
-		log_warn("%s %s: no sandbox starts without it; make it, or "
-		    "name another in sandboxd.conf", what, path);
-}
-
 static void
 start(void)
 {
@@ -136,9 +127,6 @@ start(void)
 	vmm.driver->probe(ready.qemu_version, sizeof(ready.qemu_version));
 	host_kernel_version(vmm.cfg.kernel, ready.kernel_version,
 	    sizeof(ready.kernel_version));
-	warn_if_absent("initramfs", vmm.cfg.initramfs);
-	warn_if_absent("templates", vmm.cfg.template_dir);
-	warn_if_absent("mke2fs", vmm.cfg.mke2fs);
 	cgroup_probe(vmm.cfg.tag, &have);
 	confine();
 	ready.cgroup_tracking = (uint8_t)have.tracking;
