@@ -366,6 +366,7 @@ get_record(struct reader *r, struct sandbox *sb)
 		r->bad = 1;
 }
 
+/* 0, -1: makes no sense, -2: its slot is beyond what the configuration has. */
 static int
 load_sandbox(const char *id, struct json_object *o)
 {
@@ -380,6 +381,10 @@ load_sandbox(const char *id, struct json_object *o)
 	(void)strcpy(sb->id, id);
 	sb->recorded = 1;
 	get_record(&r, sb);
+	if (!r.bad && !sb->released && sb->slot >= sandboxd->nslots) {
+		free(sb);
+		return -2;
+	}
 	if (r.bad || (!sb->released && slot_take_this(sb->slot) == -1)) {
 		free(sb);
 		return -1;
@@ -450,6 +455,12 @@ record_load(struct json_object *entries, char *err, unsigned long errlen)
 			(void)snprintf(err, errlen, "entry %s makes no sense",
 			    log_vis(name, strlen(name)));
 			return -1;
+		}
+		if (r == -2) {
+			(void)snprintf(err, errlen, "%s holds a slot beyond "
+			    "the %u of the configured pool and uids", name,
+			    sandboxd->nslots);
+			return -2;
 		}
 	}
 	return 0;

@@ -20,7 +20,8 @@ int	record_mark_host(void);
 void	record_dump(struct json_object *, void *);
 /*
  * Fills the tables from the ledger's entries.  0, or -1 with the entry's name
- * in err: a record that makes no sense refuses the ledger.
+ * in err: a record that makes no sense refuses the ledger.  -2: it makes sense,
+ * but not under this configuration.
  */
 int	record_load(struct json_object *, char *err, unsigned long);
 /* This boot of the host, "" if it cannot be told. */

@@ -133,9 +133,15 @@ load_ledger(void)
 	struct ledger_position	 pos;
 	char			 err[256] = "";
 	const char		*dir = sandboxd->conf.state_dir;
+	int			 r = -1;
 
 	entries = ledger_read(dir, &pos, err, sizeof(err));
-	if (entries == NULL || record_load(entries, err, sizeof(err)) == -1)
+	if (entries != NULL)
+		r = record_load(entries, err, sizeof(err));
+	if (r == -2)
+		fatalx("ledger in %s: %s: make them as large as they were, "
+		    "delete the sandboxes, then make them smaller", dir, err);
+	if (r == -1)
 		fatalx("ledger in %s: %s.  It is left as it is; move it away "
 		    "to start with an empty one (sandboxes that still run are "
 		    "then swept)", dir, err);
