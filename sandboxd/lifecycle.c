@@ -252,7 +252,7 @@ life_connect(struct sandbox *sb)
 	struct m_parent_connect_vm	 m = { .generation = sb->generation };
 	struct ipeer			*vmm = proc_peer(PROC_VMM);
 
-	/* Not before vmm has adopted it: it would say that there is no such VM. */
+	/* Not before vmm has adopted it: to that one there is no such VM. */
 	if (vmm == NULL || !sb->vmm_has || sb->in_flight || sb->to_delete ||
 	    sb->releasing || sb->has_channel || !sandboxd->api_open ||
 	    proc_peer(PROC_FRONT) == NULL)
